@@ -108,7 +108,7 @@ class Address {
   }
 
   /** Call it at the beginning and the end of each call. */
-  look(now: number, concurrency: number): void {
+  update(now: number, concurrency: number): void {
     this.#fullMs = this.fullMs(now);
     const isFull = this.inFlight.size >= concurrency && this.inFlight.values().some(({ isChat }) => isChat);
     this.#fullSince = isFull ? now : undefined;
@@ -225,7 +225,7 @@ export class UpstreamJudge {
     this.#judgeRhythm(call);
     address.lastAt = call.at;
     address.inFlight.add(call);
-    address.look(call.at, this.#gate.concurrency);
+    address.update(call.at, this.#gate.concurrency);
     if (last?.isOfPage && last.next !== token) this.offered.delete(key);
     if (isChat && !inTop) this.#host.chatCalled(key, instance);
     return call;
@@ -289,7 +289,7 @@ export class UpstreamJudge {
 
   #landed(call: Call): void {
     call.address.inFlight.delete(call);
-    call.address.look(this.#scheduler.monotonic(), this.#gate.concurrency);
+    call.address.update(this.#scheduler.monotonic(), this.#gate.concurrency);
   }
 
   delivered(call: Call, { status, header }: Omit<IncomingAnswer, "body">, text: string): void {

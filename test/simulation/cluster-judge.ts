@@ -18,7 +18,7 @@ import type { RoomJudge } from "./room-judge.ts";
 import { isOpen, type SharedRoom } from "./shared-room.ts";
 import type { SharedStore } from "./shared-store.ts";
 
-const LOOK_MS = 250;
+const INSPECT_MS = 250;
 /** Maximum time until a room is read again after its lease has expired or it was given back. */
 const UNREAD_MS = 2000;
 /** An owner that has handed a room on leaves it to others for this long. */
@@ -85,7 +85,7 @@ export class ClusterJudge {
   /** The last time at which each instance owned each room. */
   readonly #owned = new Map<ChatKey, Map<Instance, number>>();
   readonly #isFinal = new Map<string, boolean>();
-  #lookedAt = 0;
+  #inspectedAt = 0;
 
   readonly #graceMs: number;
 
@@ -97,11 +97,11 @@ export class ClusterJudge {
   }
 
   /** Call it after everything that may change the state. */
-  look(): void {
+  inspect(): void {
     const { scheduler, instances, rooms } = this.#world;
     const now = scheduler.monotonic();
-    if (now - this.#lookedAt < LOOK_MS) return;
-    this.#lookedAt = now;
+    if (now - this.#inspectedAt < INSPECT_MS) return;
+    this.#inspectedAt = now;
     const states = instances.map((instance): State => {
       const storeMs = this.#storeWellMs(instance, now);
       return { instance, storeMs, upstreamMs: this.#upstreamWellMs(instance, now) };
@@ -170,7 +170,7 @@ export class ClusterJudge {
     const open = stored && isOpen(stored) ? stored : undefined;
     const owner = open && this.#ownerOf(open, now);
     const owned = stored && this.#owned.get(stored.key);
-    // An instance can take a room and hand it on between two looks.
+    // An instance can take a room and hand it on between two inspections.
     const heldAt = (instance: Instance) =>
       Math.max(owned?.get(instance) ?? 0, stored?.takenAt.get(instance.line?.instance ?? "") ?? 0);
     const wanting = able.filter(({ instance }) => now - heldAt(instance) > REST_MS + UNREAD_MS);
@@ -178,7 +178,7 @@ export class ClusterJudge {
     const isGoingOn = open !== undefined && now - open.checkpointAt <= this.#graceMs;
     const isUnread = isGoingOn && open.leaseUntil <= now && wanting.length > 0;
     const unreadMs = this.#unread.held(videoId, isUnread, now);
-    if (unreadMs > UNREAD_MS + LOOK_MS)
+    if (unreadMs > UNREAD_MS + INSPECT_MS)
       this.#violate(
         "reading",
         videoId,

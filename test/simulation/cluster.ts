@@ -87,7 +87,7 @@ export class Cluster {
 
   /** Call it when everything that a timer started has come to rest. */
   judge(): void {
-    this.#judge.look();
+    this.#judge.inspect();
   }
 
   /** Call it when a room's call begins. */

@@ -40,7 +40,7 @@ interface Stored {
   replay?: ReturnType<typeof replay>;
 }
 
-/** The judges of both chats, and a look at the store as it is then. */
+/** The judges of both chats, and an inspection of the store as it is then. */
 function judged() {
   const { upstream, clock: scheduler } = new VirtualRelay();
   const chat = upstream.chat(VIDEO);
@@ -51,7 +51,7 @@ function judged() {
   };
   Object.assign(rooms.replay, { isReplay: true, live: rooms.live });
   rooms.live.replay = rooms.replay;
-  const look = async (stored: Stored) => {
+  const inspect = async (stored: Stored) => {
     const of = (key: string) => (key === rooms.replay.key ? stored.replay : stored.live);
     const peek: Peek = {
       room: async (key) => {
@@ -61,14 +61,14 @@ function judged() {
       account: async () => undefined,
       after: async (key, cursor) => of(key)?.rows.filter((each) => each.cursor > cursor) ?? [],
     };
-    await rooms.live.look(peek);
-    await rooms.replay.look(peek);
+    await rooms.live.inspect(peek);
+    await rooms.replay.inspect(peek);
   };
-  return { scheduler, journal, rooms, look };
+  return { scheduler, journal, rooms, inspect };
 }
 
 describe("the judge of the logs of a video's two chats", () => {
-  const ROWS: [what: string, looks: Stored[], expected: RegExp | undefined][] = [
+  const ROWS: [what: string, seen: Stored[], expected: RegExp | undefined][] = [
     [
       "that follow each other",
       [{ live: live(...said(2)) }, { live: live(...said(2)), replay: replay(...played(2)) }],
@@ -98,10 +98,10 @@ describe("the judge of the logs of a video's two chats", () => {
       /it goes on to 1002, and its replay begins after 1001/,
     ],
   ];
-  for (const [what, looks, expected] of ROWS)
+  for (const [what, seen, expected] of ROWS)
     it(`${expected ? "objects to" : "is silent about"} those ${what}`, async () => {
-      const { journal, look } = judged();
-      for (const stored of looks) await look(stored);
+      const { journal, inspect } = judged();
+      for (const stored of seen) await inspect(stored);
       if (expected) assert.match(journal.violation?.what ?? "", expected);
       else assert.equal(journal.violation, undefined);
     });
@@ -115,13 +115,13 @@ describe("the judge of a viewer of a replay's stored part", () => {
     ["gets nothing of it", 0, /is sent a part up to 5000, of 5003 stored/],
   ] as const)
     it(`${expected ? "objects to" : "is silent about"} one that ${what}`, async () => {
-      const { scheduler, journal, rooms, look } = judged();
+      const { scheduler, journal, rooms, inspect } = judged();
       const parts = { viewer: "one", filter: EVERYTHING, isDetailed: false, isSharedWell: true };
       const chat = new ChatJudge(rooms.live, { ...parts, scheduler, journal });
       const messages = played(4);
-      await look({ live: live(...said(2)), replay: replay(...messages.slice(0, 3)) });
+      await inspect({ live: live(...said(2)), replay: replay(...messages.slice(0, 3)) });
       chat.asks(undefined);
-      await look({ live: live(...said(2)), replay: replay(...messages) });
+      await inspect({ live: live(...said(2)), replay: replay(...messages) });
       chat.begin({ cursor: REPLAY_BASE, chatType: "liveChatReplayRenderer" });
       for (const { cursor, body: data } of messages.slice(0, sent)) chat.message(cursor, data);
       chat.endPart();
@@ -145,7 +145,7 @@ describe("the judge of several instances, for a chat that an instance alone want
         const pass = async (ms: number) => {
           for (let at = 0; at < ms; at += 250) {
             room.checkpointAt = scheduler.monotonic();
-            judge.look();
+            judge.inspect();
             await scheduler.advance(250);
           }
         };

@@ -213,8 +213,8 @@ export class RoomJudge {
     this.#isPageStored = this.#isPageFollowed;
   }
 
-  /** Reads the rows that the store has added since the last look. */
-  async look(peek: Peek): Promise<void> {
+  /** Reads the rows that the store has added since the last inspection. */
+  async inspect(peek: Peek): Promise<void> {
     if (this.base === undefined) {
       const record = await peek.room(this.key);
       if (!record) return; // a store in memory is lost before `forget` is called
@@ -235,7 +235,7 @@ export class RoomJudge {
 
   /** The store has the replay, whose log begins after `base`. */
   async #close(base: number, peek: Peek): Promise<void> {
-    await this.look(peek);
+    await this.inspect(peek);
     this.#isClosed = true;
     const { head = 0 } = this;
     if (base < head) this.#violate(`it goes on to ${head}, and its replay begins after ${base}`);
@@ -336,7 +336,7 @@ export class RoomJudge {
 
   /** Each stored message must count once in the totals, up to their cursor. */
   async judgeTotals(peek: Peek): Promise<void> {
-    await this.look(peek);
+    await this.inspect(peek);
     const account = await peek.account(this.key);
     if (!account || this.base === undefined) return;
     const counted = this.rows.slice(0, this.rows.length - account.uncounted);

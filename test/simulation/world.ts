@@ -40,7 +40,7 @@ export interface WorldOptions extends Partial<EdgeTiers> {
 }
 
 /** The interval at which every room is checked, even if nobody receives anything. */
-const LOOK_MS = 15_000;
+const INSPECT_MS = 15_000;
 /** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
 /** The number of streams that end, and have a replay. */
@@ -79,7 +79,7 @@ export class World {
   isCalm = false;
   readonly #dirty = new Set<Watcher>();
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
-  #lookedAt = 0;
+  #inspectedAt = 0;
   readonly #faults = new Set<Fault>();
   readonly #replaysBeside: string[] = [];
 
@@ -287,7 +287,7 @@ export class World {
   /** Call it when everything that a timer started has come to rest. */
   async judge(): Promise<void> {
     const now = this.scheduler.monotonic();
-    const isDue = now - this.#lookedAt >= LOOK_MS || this.#isStoreEnding;
+    const isDue = now - this.#inspectedAt >= INSPECT_MS || this.#isStoreEnding;
     const peek = this.#peek;
     if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
       const rooms = isDue
@@ -296,9 +296,9 @@ export class World {
             ...[...this.#dirty].flatMap(({ rooms }) => rooms),
             ...this.#offers.map(({ room }) => room),
           ]);
-      for (const room of rooms) await room.look(peek);
+      for (const room of rooms) await room.inspect(peek);
     }
-    if (isDue) this.#lookedAt = now;
+    if (isDue) this.#inspectedAt = now;
     for (const viewer of this.#dirty) viewer.judge();
     this.#dirty.clear();
     for (const { room, ids, at, instance } of this.#offers) {

@@ -4,25 +4,25 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /** How long a test waits for anything, in milliseconds: a machine that is held up may take half of it. */
 export const PATIENCE_MS = 60_000;
-/** Between the first looks; later ones are apart by a tenth of the time so far, up to the second number. */
-const LOOK_MS = 10;
-const MOST_LOOK_MS = 100;
+/** Between the first reads; later ones are apart by a tenth of the time so far, up to the second number. */
+const INTERVAL_MS = 10;
+const MAX_INTERVAL_MS = 100;
 
 /**
- * Resolves once `look` gives the expected value; `look` may be anything that can be repeated. `lookMs`: the
- * minimum time between two looks, if one costs much.
+ * Resolves once `read` gives the expected value; `read` may be anything that can be repeated. `intervalMs`:
+ * the minimum time between two reads, if one costs much.
  */
 export async function eventually<T>(
   expected: T,
-  look: () => T | Promise<T>,
-  lookMs = LOOK_MS,
+  read: () => T | Promise<T>,
+  intervalMs = INTERVAL_MS,
 ): Promise<void> {
   for (const begun = performance.now(); ; ) {
-    const seen = await look();
+    const seen = await read();
     if (Object.is(seen, expected)) return;
     const tookMs = performance.now() - begun;
-    if (tookMs > PATIENCE_MS) assert.equal(seen, expected, `after ${PATIENCE_MS} ms: ${look}`);
-    await delay(Math.max(lookMs, Math.min(MOST_LOOK_MS, tookMs / 10)));
+    if (tookMs > PATIENCE_MS) assert.equal(seen, expected, `after ${PATIENCE_MS} ms: ${read}`);
+    await delay(Math.max(intervalMs, Math.min(MAX_INTERVAL_MS, tookMs / 10)));
   }
 }
 
@@ -34,7 +34,7 @@ export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
 
 /** Resolves to the result of the first call of `act` that does not reject: for a server that is starting. */
 export async function untilSucceeds<T>(act: () => Promise<T>): Promise<T> {
-  for (const limit = AbortSignal.timeout(PATIENCE_MS); ; await delay(LOOK_MS)) {
+  for (const limit = AbortSignal.timeout(PATIENCE_MS); ; await delay(INTERVAL_MS)) {
     try {
       return await act();
     } catch (error) {

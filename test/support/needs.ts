@@ -51,8 +51,8 @@ function anyOf(pattern: string): boolean {
 }
 
 function isThere(need: Need): boolean {
-  const [, look = () => inPath(need)]: readonly [string, (() => boolean)?] = NEEDS[need];
-  return look();
+  const [, has = () => inPath(need)]: readonly [string, (() => boolean)?] = NEEDS[need];
+  return has();
 }
 
 /** For the `skip` of a test that needs all of these: the reason if one is missing, else false. */

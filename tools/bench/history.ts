@@ -23,7 +23,7 @@ const LIVE = "bench-live1";
 const DAY_MS = 24 * 3_600_000;
 const SPAN_MS = 30 * DAY_MS;
 const SEARCHES = 50;
-/** Time between two live messages, and between two looks at `/healthz`. */
+/** Time between two live messages, and between two reads of `/healthz`. */
 const LIVE_MS = 100;
 const HEALTH_MS = 5;
 const VIEWERS = 20;
@@ -125,11 +125,11 @@ async function whileServing({ port, upstream }: RelayServed, chat: Chat) {
   using readers = await startReaders(port, `/v1/stream?videoId=${LIVE}&backfill=0`, VIEWERS);
   const systemOffset = systemMs() - performance.now();
   const health: number[] = [];
-  const look = caller(port);
+  const ask = caller(port);
   const ends = performance.now() + seconds * 1000;
-  const looking = (async () => {
+  const asking = (async () => {
     while (performance.now() < ends) {
-      health.push(await look("/healthz"));
+      health.push(await ask("/healthz"));
       await pause(HEALTH_MS);
     }
   })();
@@ -143,7 +143,7 @@ async function whileServing({ port, upstream }: RelayServed, chat: Chat) {
     const sentAt = (answer?.finishedAt ?? Number.NaN) + systemOffset;
     delays.push(...(await readers.received()).arrivals.map((at) => at - sentAt));
   }
-  await looking;
+  await asking;
   return { live: delays, health };
 }
 

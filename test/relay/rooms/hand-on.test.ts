@@ -25,13 +25,13 @@ function twoInstances(seed = 1, live = 1) {
     const { owner = null, leaseUntil = 0 } = store.at(videoId) ?? {};
     return leaseUntil > now() && owner === line?.instance;
   };
-  /** Lets time pass while `goesOn`; `look` sees all that happens. */
-  const pass = async (goesOn: () => boolean, look = () => {}) => {
+  /** Lets time pass while `goesOn`; `observe` sees all that happens. */
+  const pass = async (goesOn: () => boolean, observe = () => {}) => {
     await world.scheduler.run(
       () => goesOn() && !world.journal.violation,
       async () => {
         await world.judge();
-        look();
+        observe();
       },
     );
     assert.equal(world.journal.violation, undefined);
@@ -48,7 +48,7 @@ function twoInstances(seed = 1, live = 1) {
       void entered?.catch((error) => world.journal.violate("run", videoId, String(error)));
     },
     reads,
-    until: (atMs: number, look?: () => void) => pass(() => now() < atMs, look),
+    until: (atMs: number, observe?: () => void) => pass(() => now() < atMs, observe),
     /** Lets time pass until the instance reads all these rooms. */
     opened: async (instance: Instance, videoIds: readonly string[]) => {
       const { rooms } = instance.life ?? assert.fail();
@@ -293,7 +293,7 @@ test("an instance keeps a room that it has taken over for ten seconds, however m
   void second.kill(20_000);
   const held = new Map<string, number>();
   const keptMs: number[] = [];
-  const look = () => {
+  const observe = () => {
     for (const videoId of videoIds) {
       const since = held.get(videoId);
       if (!reads(first, videoId)) {
@@ -302,9 +302,9 @@ test("an instance keeps a room that it has taken over for ten seconds, however m
       } else if (since === undefined) held.set(videoId, now());
     }
   };
-  await until(openedAt + 20_000, look);
+  await until(openedAt + 20_000, observe);
   for (const videoId of videoIds) watch(second, videoId);
-  await until(openedAt + 45_000, look);
+  await until(openedAt + 45_000, observe);
   assert.ok(keptMs.length > 0);
   assert.ok(Math.min(...keptMs) >= 10_000, keptMs.join());
   await world.upstream.close();

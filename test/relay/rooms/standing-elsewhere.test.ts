@@ -23,8 +23,8 @@ describe("the recording of a video", { timeout: 120_000 }, () => {
         assert.deepEqual([state, videoId], ["waiting", VIDEO]);
         assert.match(error ?? "", /^No live chat found: /);
         await relay.advance(45 * MINUTE);
-        const looks = requestsOf(relay, "popout").length;
-        assert.ok(looks >= 85 && looks <= 92, `${looks} looks`);
+        const checks = requestsOf(relay, "popout").length;
+        assert.ok(checks >= 85 && checks <= 92, `${checks} checks`);
         chat.change({ kind: "live" });
         chat.say(3);
         await relay.advance(40 * SECOND);

@@ -67,11 +67,11 @@ for (const [what, scenario] of Object.entries(AWAITED)) {
       await relay.advance(5 * SECOND);
       assert.equal(room.bootstraps() - before, 1);
       await relay.advance(10 * MINUTE);
-      const looks = requestsOf(relay, "popout").slice(before);
-      assert.ok(looks.length >= 20 && looks.length <= 21, `${looks.length} looks`);
+      const checks = requestsOf(relay, "popout").slice(before);
+      assert.ok(checks.length >= 20 && checks.length <= 21, `${checks.length} checks`);
       const calls = relay.upstream.requests.length;
       await relay.advance(20 * SECOND);
-      assert.ok(relay.upstream.requests.length - calls <= 4, "nothing but a look");
+      assert.ok(relay.upstream.requests.length - calls <= 4, "nothing but a check");
     });
 
     it("lingers and is released without viewers, and then refuses newcomers with the reason", async () => {

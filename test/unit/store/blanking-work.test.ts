@@ -34,20 +34,20 @@ const MESSAGES = [
 ];
 
 /** The same, and how often it was asked for its `details`. */
-function counting<T extends { details: unknown }>(all: readonly T[]): { all: T[]; looks: () => number } {
-  let looks = 0;
+function counting<T extends { details: unknown }>(all: readonly T[]): { all: T[]; reads: () => number } {
+  let reads = 0;
   const counted = all.map((one) => ({
     ...one,
     get details() {
-      looks += 1;
+      reads += 1;
       return one.details;
     },
   }));
-  return { all: counted, looks: () => looks };
+  return { all: counted, reads: () => reads };
 }
 
 test("an answer's messages are each visited only a few times, however many deletions it has", async () => {
-  const { all, looks } = counting(MESSAGES);
+  const { all, reads } = counting(MESSAGES);
   const found = [said("m0", ""), said("m1", `${AUTHOR}1`), said("other", "")].map((message, i) => ({
     ...encodeMessage(message),
     cursor: i,
@@ -67,7 +67,7 @@ test("an answer's messages are each visited only a few times, however many delet
     ["m0", "m1"],
   );
   assert.equal(searches, COUNT / 2 + 2 * (COUNT / 2) + 1);
-  assert.ok(looks() <= 10 * all.length, `${looks()} looks at ${all.length} messages`);
+  assert.ok(reads() <= 10 * all.length, `${reads()} reads of ${all.length} messages`);
   assert.ok(mostAtOnce <= 100, `${mostAtOnce} searches at once`);
 });
 
@@ -77,10 +77,10 @@ test("a tail's messages are each visited only a few times, however many deletion
     MESSAGES.slice(0, 400).map((message, i) => ({ ...encodeMessage(message), cursor: i + 1 })),
   );
   tail.push(held.all);
-  const before = held.looks();
+  const before = held.reads();
   const deletions = MESSAGES.slice(COUNT, COUNT + 100);
   tail.push(deletions.map((message, i) => ({ ...encodeMessage(message), cursor: 401 + i })));
-  assert.ok(held.looks() - before <= 4 * 400, `${held.looks() - before} looks at 400 messages`);
+  assert.ok(held.reads() - before <= 4 * 400, `${held.reads() - before} reads of 400 messages`);
   const chunks: string[] = [];
   for (let after = 0; after < tail.head; ) {
     const chunk = tail.chunk(after, new Feed(FORMS.sse.plain.bare, MessageFilter.everything, true));

@@ -52,16 +52,16 @@ class SlowLog {
     return { floor: BASE, head, end } as RoomRecord;
   }
 
-  async #answer<T>(look: () => T): Promise<T> {
-    const answering = this.#slowly(look);
+  async #answer<T>(read: () => T): Promise<T> {
+    const answering = this.#slowly(read);
     this.inFlight.add(answering);
     return answering.finally(() => this.inFlight.delete(answering));
   }
 
-  async #slowly<T>(look: () => T): Promise<T> {
+  async #slowly<T>(read: () => T): Promise<T> {
     await this.#clock.sleep(this.#random.below(30));
     if (this.#random.chance(0.05)) throw new StoreError("unavailable", "it does not answer");
-    const seen = look();
+    const seen = read();
     await this.#clock.sleep(this.#random.below(30));
     return seen;
   }

@@ -20,13 +20,13 @@ import { isFenced, observe } from "../../support/store-subject.ts";
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
 
-/** Loses the answers to its next writes, and then to its next looks at a room. */
+/** Loses the answers to its next writes, and then to its next reads of a room. */
 class ForgetfulThread extends InlineThread {
   losesWrites = 0;
-  losesLooks = 0;
+  losesReads = 0;
 
   override async call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>) {
-    if (op === "getRoom" && this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
+    if (op === "getRoom" && this.losesReads-- > 0) throw new StoreError("unavailable", "no read of the room");
     const answer = await super.call(op, ...args);
     if ((op === "append" || op === "finish") && this.losesWrites-- > 0)
       throw new StoreError("unavailable", "the answer was lost");
@@ -50,8 +50,8 @@ async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
 }
 
 describe("a room whose store loses answers", () => {
-  for (const losesLooks of [0, 1, 2]) {
-    it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
+  for (const losesReads of [0, 1, 2]) {
+    it(`continues after a lost answer and ${losesReads} failed reads of the room`, async () => {
       const clock = new FakeClock();
       const thread = new ForgetfulThread(inMemory());
       const store = new SqliteStore(clock, thread);
@@ -61,7 +61,7 @@ describe("a room whose store loses answers", () => {
       const settings = { ...CONTEXT, isBlanking: false };
       const parts = { store: observed, clock, telemetry, settings };
       const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
-      Object.assign(thread, { losesWrites: 1, losesLooks });
+      Object.assign(thread, { losesWrites: 1, losesReads });
 
       await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
       await inTime(clock, appender.append([itemsOf("2", "3")], PROGRESS, NEVER));
@@ -74,7 +74,7 @@ describe("a room whose store loses answers", () => {
         ],
       );
 
-      Object.assign(thread, { losesWrites: 1, losesLooks });
+      Object.assign(thread, { losesWrites: 1, losesReads });
       await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
       assert.equal(observed.health.isBlocked, false);
     });
@@ -96,7 +96,7 @@ it("a store that has lost an acknowledged write gets no more of them: they would
   await inTime(clock, assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced));
 });
 
-/** A look at a room that misses its newest message. */
+/** A read of a room that misses its newest message. */
 function behind(getRoom: SqliteStore["getRoom"]): SqliteStore["getRoom"] {
   return async (key) => {
     const room = await getRoom(key);

@@ -128,9 +128,9 @@ function logContract(subject: NewSubject): void {
 
   test("a checkpoint is seen with its batch, never without it", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
-    let looks = 0;
+    let reads = 0;
     const appends = (async () => {
-      for (let head = BORN_MS; head < BORN_MS + 300 || looks < 4; head += 3) {
+      for (let head = BORN_MS; head < BORN_MS + 300 || reads < 4; head += 3) {
         await store.append(claim, head, messages([head, head + 1, head + 2]), `${head + 3}`);
       }
       return "done" as const;
@@ -138,7 +138,7 @@ function logContract(subject: NewSubject): void {
     while ((await Promise.race([appends, store.getRoom(ROOM)])) !== "done") {
       const room = await store.getRoom(ROOM);
       if (room?.checkpoint) assert.equal(Number(room.checkpoint), room.head);
-      looks++;
+      reads++;
     }
   });
 
