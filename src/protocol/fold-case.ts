@@ -22,7 +22,7 @@ const DOTTED_I = "i\u0307";
  * The text with simple case folding (İ is i, but ß is not ss), in the Unicode form NFKC: full-width letters
  * are plain ones, and an É is one character. Accents stay: é is not e.
  */
-export function fold(text: string): string {
+export function foldCase(text: string): string {
   if (!OTHER_THAN_ASCII.test(text)) return text.toLowerCase();
   const bounded = text.length > LONG ? text.replace(MANY_MARKS, "$1") : text;
   const small = bounded.normalize("NFKC").toLowerCase();

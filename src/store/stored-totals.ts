@@ -4,7 +4,7 @@
  */
 import { asObject, dig, parseJson } from "../base/json.ts";
 import {
-  fold,
+  addBatch,
   isWhole,
   NO_TOTALS,
   readPayment,
@@ -44,13 +44,13 @@ export function withTotals<Row extends { totals: string | null; uncounted: numbe
  * The totals with the batch, and the items to store. `stored` and `held`: the totals, and those items of the
  * batch that are stored. Undefined if one of them cannot be read: then all must be counted again.
  */
-export function foldStored(
+export function addBatchToStored(
   stored: string | null,
   batch: TallyBatch,
   held: readonly TallyItem[],
 ): { totals: Totals; items: TallyItem[] } | undefined {
   const totals = readTotals(stored);
-  return totals && held.every(isReadable) ? fold(totals, batch, held) : undefined;
+  return totals && held.every(isReadable) ? addBatch(totals, batch, held) : undefined;
 }
 
 function isReadable({ payment }: TallyItem): boolean {

@@ -1,7 +1,7 @@
 /**
- * The totals of a room, as a fold over its log: the same for every store. A store keeps a room's totals
- * together with the cursor up to which they count, so each message counts once. Pruning lowers nothing,
- * because the items keep all that a later deletion needs.
+ * The totals of a room, counted in batches along its log: the same for every store. A store keeps a room's
+ * totals together with the cursor up to which they count, so each message counts once. Pruning lowers
+ * nothing, because the items keep all that a later deletion needs.
  *
  * Ids are kept as hashes. So the totals contain no author, also after a deletion and after the retention.
  */
@@ -39,7 +39,7 @@ export interface TallyMessage extends Pick<StoredMessage, "cursor" | "body" | "d
   at: number;
 }
 
-/** What the fold remembers beyond the totals: one author, or one paid message. */
+/** What is remembered beyond the totals: one author, or one paid message. */
 export interface TallyItem {
   key: string;
   /** The author of a payment that counts: the deletion of this author takes it back. Otherwise null. */
@@ -51,8 +51,8 @@ export interface TallyItem {
 }
 
 /**
- * Messages to count, in their order, and the items that the fold must know: those with one of the `keys`, of
- * the `authors`, or with one of the keys in `firsts` as their first gift.
+ * Messages to count, in their order, and the items to know for it: those with one of the `keys`, of the
+ * `authors`, or with one of the keys in `firsts` as their first gift.
  */
 export interface TallyBatch {
   readonly counted: readonly Counted[];
@@ -130,7 +130,7 @@ export function readBatch(messages: readonly TallyMessage[]): TallyBatch {
 }
 
 /** The totals with the batch, and the items to store. `held`: those items of the batch that are stored. */
-export function fold(
+export function addBatch(
   before: Totals,
   batch: TallyBatch,
   held: readonly TallyItem[],

@@ -4,11 +4,11 @@
  * own engine tries one alternative after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
- * Compares as `fold` does, so case and Unicode form do not count. Refuses look-around and back-references,
+ * Compares as `foldCase` does, so case and Unicode form do not count. Refuses look-around and back-references,
  * which need another engine.
  */
 
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 
 /**
  * Maximum number of steps in the patterns of one list, and maximum length of the text that is looked at: with
@@ -60,7 +60,7 @@ export function compile(source: string, budget: Budget): (text: string) => boole
   const start = new Parser(source, budget).parse()(end);
   let places = 0;
   return (text) => {
-    const characters = [...fold(text.slice(0, MAX_TEXT)).slice(0, MAX_TEXT)];
+    const characters = [...foldCase(text.slice(0, MAX_TEXT)).slice(0, MAX_TEXT)];
     let ways: Step[] = [];
     for (const [at, character] of [...characters, undefined].entries()) {
       places += 1;
@@ -211,7 +211,7 @@ class Parser {
 
   /** A character of the pattern may be several ones of the text: ﬁ is found as fi. */
   #takesSame(character: string): Build {
-    const builds = [...fold(character)].map((each) => this.#takesOne(isSame(each)));
+    const builds = [...foldCase(character)].map((each) => this.#takesOne(isSame(each)));
     return (next) => builds.reduceRight((rest, build) => build(rest), next);
   }
 
@@ -243,7 +243,7 @@ class Parser {
 }
 
 function isSame(expected: string): Test {
-  const same = fold(expected);
+  const same = foldCase(expected);
   return (c) => c === same;
 }
 

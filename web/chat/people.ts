@@ -4,7 +4,7 @@
  * links as they are shown and whole.
  */
 
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { Budget, compile } from "./pattern.ts";
 import type { ShownMessage } from "./shown-message.ts";
@@ -49,5 +49,5 @@ export function readPeople(
 }
 
 function bareName(author: string): string {
-  return fold(author.trim()).replace(/^@/, "");
+  return foldCase(author.trim()).replace(/^@/, "");
 }

@@ -62,7 +62,7 @@ export interface Display {
   opensAuthors?: boolean;
   /** Called at the end of each drawing. */
   finish?: (row: object, message: ShownMessage, fate: Fate) => void;
-  /** Folded words to mark in rows; empty: none. */
+  /** Case-folded words to mark in rows; empty: none. */
   sought?: string;
   /** Marks them in a row; absent until it is loaded. */
   markFound?(row: object, sought: string): void;

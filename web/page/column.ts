@@ -1,6 +1,6 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
 import type { Featured, Init } from "../../client/index.ts";
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { passes } from "../chat/filters.ts";
 import type { Display, ShownMessage } from "../chat/shown-message.ts";
@@ -260,7 +260,7 @@ export class Column {
     const { sought = "" } = display;
     if (sought === "") return true;
     const words = fate.deleted && display.deleted === "hide" ? [] : [message.message, wholeText(message)];
-    return [message.author, ...words].some((text) => fold(text).includes(sought));
+    return [message.author, ...words].some((text) => foldCase(text).includes(sought));
   }
 
   #showStanding(): void {
@@ -349,5 +349,8 @@ function isNarrower(now: Settings, before: Settings): boolean {
   const [filters, others] = [now, before].map((each) => JSON.stringify(each.filters));
   if (filters !== others && others !== "{}") return false;
   const types = now.types ?? (before.types ? ["a type that is not known"] : []);
-  return [...types].every((type) => letsThrough(before.types, type)) && fold(now.q).includes(fold(before.q));
+  return (
+    [...types].every((type) => letsThrough(before.types, type)) &&
+    foldCase(now.q).includes(foldCase(before.q))
+  );
 }

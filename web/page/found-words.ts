@@ -1,5 +1,5 @@
-/** Marks the words that a search has found, as `fold` compares them. */
-import { fold } from "../../src/protocol/fold-case.ts";
+/** Marks the words that a search has found, as `foldCase` compares them. */
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { make } from "../chat/dom.ts";
 
 /** A character with its marks: what the folding of one does not depend on others. */
@@ -7,12 +7,12 @@ const CHARACTERS = /[^\p{M}]\p{M}*|\p{M}+/gsu;
 
 /** The text in parts: those that were found are marked. `sought`: folded, not empty. */
 export function withMarks(text: string, sought: string): (string | HTMLElement)[] {
-  if (!fold(text).includes(sought)) return [text];
+  if (!foldCase(text).includes(sought)) return [text];
   let folded = "";
   /** The place in the text of each place in the folded text. */
   const places: number[] = [];
   for (const { 0: character, index } of text.matchAll(CHARACTERS)) {
-    folded += fold(character);
+    folded += foldCase(character);
     while (places.length < folded.length) places.push(index);
   }
   places.push(text.length);

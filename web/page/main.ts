@@ -1,5 +1,5 @@
 /** The viewer page: opens the chats that its URL names, and shows them according to the controls. */
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { parseVideoId } from "../../src/protocol/video-id.ts";
 import { find } from "../chat/dom.ts";
 import type { Display } from "../chat/shown-message.ts";
@@ -77,7 +77,7 @@ class Page {
     const isNew = Object.entries(display).some(
       ([name, value]) => this.#display[name as keyof Display] !== value,
     );
-    Object.assign(this.#display, display, { sought: fold(settings.q.trim()) });
+    Object.assign(this.#display, display, { sought: foldCase(settings.q.trim()) });
     if (this.#display.sought && !this.#display.markFound) void this.#loadMarks();
     void this.#live.read(settings.aloud);
     const haveMarksChanged = this.#marks.read();

@@ -3,7 +3,7 @@
  * and by an author. A click on a result scrolls the log to its message.
  */
 
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { find } from "../chat/dom.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
@@ -71,13 +71,13 @@ export class Search {
     const { filter, isShown } = this.#options;
     const isId = CHANNEL_ID.test(author);
     const { q = isId ? "" : author, ...others } = filter();
-    const name = isId ? "" : fold(author).replace(/^@/, "");
+    const name = isId ? "" : foldCase(author).replace(/^@/, "");
     this.#place.hidden = false;
     this.#takeFocus();
     this.#list.begin({
       stored: this.#options,
       query: { ...others, ...(q !== "" && { q }), ...(isId && { author }) },
-      isWanted: (row) => isShown(row) && fold(row.message.author).includes(name),
+      isWanted: (row) => isShown(row) && foldCase(row.message.author).includes(name),
       describe: (page, signal) => this.#describe(page, signal),
     });
   }

@@ -1,5 +1,5 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
-import { fold } from "../../src/protocol/fold-case.ts";
+import { foldCase } from "../../src/protocol/fold-case.ts";
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";
@@ -132,7 +132,7 @@ export class StoredList {
 
   /** A button that opens the log at the message. */
   #draw({ message, fate }: Row & { message: ShownMessage }, stored: Stored): HTMLElement {
-    const sought = fold(String(this.#listing?.query.q ?? ""));
+    const sought = foldCase(String(this.#listing?.query.q ?? ""));
     const marked = (text: string) => (sought === "" ? [text] : (this.#mark?.(text, sought) ?? [text]));
     const words = make("bdi", {}, ...marked([message.amount, message.message].filter(Boolean).join(" ")));
     const button = make(

@@ -3,7 +3,7 @@
  * and only the rest is parsed for an exact answer.
  */
 import { dig, parseJson } from "../../base/json.ts";
-import { fold } from "../../protocol/fold-case.ts";
+import { foldCase } from "../../protocol/fold-case.ts";
 import type { EightFields } from "../../protocol/message.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
@@ -14,7 +14,7 @@ export interface HistoryFilter extends Worth {
   types?: TypeFilter;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
-  /** A part of the messages' words or of their author's name, as `fold` compares them. */
+  /** A part of the messages' words or of their author's name, as `foldCase` compares them. */
   anyText?: string | undefined;
   /** A part of the messages' words alone. */
   text?: string | undefined;
@@ -54,13 +54,13 @@ function mayShorten(body: string): boolean {
 
 /** `textsOf`: the texts that may contain it, of the author and the words. */
 function contains(text: string, textsOf: (author: string, words: string[]) => string[]): Test {
-  const sought = fold(text);
+  const sought = foldCase(text);
   return ({ body }) => {
     // Without escapes and shortened links, the body has every text of the message as it is.
-    if (!body.includes("\\") && !mayShorten(body) && !fold(body).includes(sought)) return false;
+    if (!body.includes("\\") && !mayShorten(body) && !foldCase(body).includes(sought)) return false;
     const { author, message, parts }: EightFields = JSON.parse(body);
     return textsOf(author, [message, wholeText({ message, parts })]).some((text) =>
-      fold(text).includes(sought),
+      foldCase(text).includes(sought),
     );
   };
 }

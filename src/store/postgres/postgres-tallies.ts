@@ -4,7 +4,7 @@
  */
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { RoomAccount } from "../port.ts";
-import { foldStored, withTotals } from "../stored-totals.ts";
+import { addBatchToStored, withTotals } from "../stored-totals.ts";
 import { type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { NO_TOTALS, readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { columns } from "./column-text.ts";
@@ -90,7 +90,7 @@ export class Tallies {
     const asked = [key, cursor, limit];
     const messages = await this.#connections.query<TallyMessage>("reads", TALLY_SQL.uncounted, asked);
     const batch = readBatch(messages);
-    const after = foldStored(room.totals, batch, await this.#items(key, born, batch));
+    const after = addBatchToStored(room.totals, batch, await this.#items(key, born, batch));
     if (!after) {
       this.#onUnreadable({ part: "totals", key });
       const nothing = [key, born, cursor, JSON.stringify(NO_TOTALS)];

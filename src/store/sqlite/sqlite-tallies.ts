@@ -3,7 +3,7 @@
  * transaction, so that both change together.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { foldStored } from "../stored-totals.ts";
+import { addBatchToStored } from "../stored-totals.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
 import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { prepared } from "./sqlite-schema.ts";
@@ -45,7 +45,7 @@ export class Tallies {
     const messages = this.#sql.uncounted.all(room, cursor, upTo, limit) as unknown as TallyMessage[];
     const last = messages.at(-1);
     const batch = readBatch(messages);
-    const after = foldStored(totals, batch, this.#held(room, batch));
+    const after = addBatchToStored(totals, batch, this.#held(room, batch));
     if (!after) {
       this.#onUnreadable({ part: "totals", key: String(this.#sql.key.get(room)?.key) });
       this.delete(room);

@@ -4,7 +4,7 @@
  * (`joinGifts`).
  */
 import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
-import { fold } from "../../protocol/fold-case.ts";
+import { foldCase } from "../../protocol/fold-case.ts";
 import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";
@@ -75,5 +75,5 @@ function nameInLabel(label: string): string | undefined {
 
 /** A name for comparison. */
 function plainName(name: string): string {
-  return fold(name);
+  return foldCase(name);
 }

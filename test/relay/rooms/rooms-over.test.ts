@@ -111,11 +111,11 @@ describe("an ended room", () => {
     await Promise.all(Array.from({ length: 10 }, comeBack));
     assert.equal(requests.length, before);
     assert.equal(await statusOf(room.relay), 404);
-    const looked = requests.length;
-    assert.ok(looked > before);
+    const asked = requests.length;
+    assert.ok(asked > before);
     assert.equal(await statusOf(room.relay), 404);
     await comeBack();
-    assert.equal(requests.length, looked);
+    assert.equal(requests.length, asked);
   });
 });
 

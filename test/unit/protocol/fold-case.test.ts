@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { fold } from "../../../src/protocol/fold-case.ts";
+import { foldCase } from "../../../src/protocol/fold-case.ts";
 import { anyText } from "../../support/any-text.ts";
 
 const SAME: [one: string, other: string][] = [
@@ -40,18 +40,18 @@ function* pairs(): Generator<[one: string, other: string]> {
 describe("the form in which texts are searched", () => {
   for (const [one, other] of SAME) {
     it(`${JSON.stringify(one)} and ${JSON.stringify(other)} are the same`, () => {
-      assert.equal(fold(one), fold(other));
+      assert.equal(foldCase(one), foldCase(other));
     });
   }
 
   for (const [one, other] of OTHER) {
-    it(`${one} and ${other} are not the same`, () => assert.notEqual(fold(one), fold(other)));
+    it(`${one} and ${other} are not the same`, () => assert.notEqual(foldCase(one), foldCase(other)));
   }
 
   it("all characters that differ in their case alone are the same", () => {
     let count = 0;
     for (const [one, other] of pairs()) {
-      assert.equal(fold(one), fold(other), `${one} ${other}`);
+      assert.equal(foldCase(one), foldCase(other), `${one} ${other}`);
       count += 1;
     }
     assert.ok(count > 2000);
@@ -60,12 +60,12 @@ describe("the form in which texts are searched", () => {
   // The time to sort marks grows with the square of their number.
   it("of thousands of marks on a letter, the first 30 count", () => {
     const marks = "\u0307\u0323";
-    assert.equal(fold(`q${marks.repeat(10_000)}é`), fold(`q${marks.repeat(15)}é`));
+    assert.equal(foldCase(`q${marks.repeat(10_000)}é`), foldCase(`q${marks.repeat(15)}é`));
   });
 
   it("any text in this form stays as it is", () => {
     fc.assert(
-      fc.property(anyText, (text) => fold(fold(text)) === fold(text)),
+      fc.property(anyText, (text) => foldCase(foldCase(text)) === foldCase(text)),
       { seed: 1, numRuns: 2000 },
     );
   });

@@ -1,15 +1,15 @@
-/** The totals of a room's log: folded in pieces of any size, they are what counting all at once gives. */
+/** The totals of a room's log: counted in pieces of any size, they are what counting all at once gives. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
-import { foldStored } from "../../../src/store/stored-totals.ts";
-import { fold, NO_TOTALS, readBatch, type TallyItem, type Totals } from "../../../src/store/totals.ts";
+import { addBatchToStored } from "../../../src/store/stored-totals.ts";
+import { addBatch, NO_TOTALS, readBatch, type TallyItem, type Totals } from "../../../src/store/totals.ts";
 import { judged, type Logged, paid, randomLog, said } from "../../support/totals-judge.ts";
 
-/** Folds the log in pieces of these sizes, by turns. */
-function folded(log: readonly Logged[], sizes: readonly number[]): Totals {
+/** Counts the log in pieces of these sizes, by turns. */
+function counted(log: readonly Logged[], sizes: readonly number[]): Totals {
   const held = new Map<string, TallyItem>();
   let totals = NO_TOTALS;
   for (let [from, turn] = [0, 0]; from < log.length; turn++) {
@@ -24,7 +24,7 @@ function folded(log: readonly Logged[], sizes: readonly number[]): Totals {
         (author !== null && batch.authors.includes(author)) ||
         (first !== null && batch.firsts.includes(first)),
     );
-    const after = fold(totals, batch, needed);
+    const after = addBatch(totals, batch, needed);
     for (const item of after.items) held.set(item.key, item);
     totals = after.totals;
     from += size;
@@ -38,7 +38,7 @@ describe("the totals of a room's log", () => {
     fc.assert(
       fc.property(randomLog, sizes, (messages, pieces) => {
         const log = messages.map((message, at) => ({ message, at }));
-        assert.deepEqual(folded(log, pieces), judged(log));
+        assert.deepEqual(counted(log, pieces), judged(log));
       }),
       { numRuns: 1000 },
     );
@@ -48,7 +48,7 @@ describe("the totals of a room's log", () => {
     const { deleted: _, ...earlier } = { ...NO_TOTALS, deletedPaid: 2 };
     const log = [said("superchat", "a", paid(5)), said("deleted", "b", { target: { messageId: "a" } })];
     const batch = readBatch(log.map((message, at) => ({ ...encodeMessage(message), cursor: at + 1, at })));
-    const after = foldStored(JSON.stringify(earlier), batch, []);
+    const after = addBatchToStored(JSON.stringify(earlier), batch, []);
     const { deletedPaid, deleted } = after?.totals ?? NO_TOTALS;
     assert.deepEqual([deletedPaid, deleted], [3, { EUR: { count: 1, thousandths: "5000" } }]);
   });
@@ -60,7 +60,7 @@ describe("the totals of a room's log", () => {
     const damaged = fc.tuple(body, fc.record({ ...details, gift: fc.jsonValue() }));
     const count = (texts: readonly string[]) => {
       const [text = "", more = ""] = texts;
-      const { totals } = fold(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
+      const { totals } = addBatch(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
       assert.equal(totals.lastAt, 7);
       return totals;
     };
