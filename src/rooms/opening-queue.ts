@@ -58,6 +58,41 @@ interface Crowd {
   peer: Place<Crowd> | undefined;
 }
 
+/** A video that waits for its turn, in a line for each of its addresses. Disposing takes it out of all. */
+class Wait<T> implements Disposable {
+  readonly #join: (address: string, wait: Wait<T>) => Disposable;
+  readonly #lines = new DisposableStack();
+  readonly #turn = Promise.withResolvers<T>();
+
+  constructor(addresses: Iterable<string>, join: (address: string, wait: Wait<T>) => Disposable) {
+    this.#join = join;
+    for (const address of addresses) this.add(address);
+  }
+
+  get turn(): Promise<T> {
+    return this.#turn.promise;
+  }
+
+  /** Also joins the line of this address, if it still waits. */
+  add(address: string): void {
+    if (!this.#lines.disposed) this.#lines.use(this.#join(address, this));
+  }
+
+  serve(place: T): void {
+    this[Symbol.dispose](); // at once: the next place is for another video
+    this.#turn.resolve(place);
+  }
+
+  refuse(reason: unknown): void {
+    this[Symbol.dispose]();
+    this.#turn.reject(reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.#lines.dispose();
+  }
+}
+
 export class OpeningQueue<T> {
   readonly #parts: OpeningQueueParts<T>;
   readonly #crowds = new Map<string, Crowd>();
@@ -66,10 +101,10 @@ export class OpeningQueue<T> {
   /** The number of videos in all, and of the address that waits for the most. */
   #size = 0;
   #most = 0;
-  /** Those that have asked for their turn. What each holds gives it its place. */
-  readonly #open = new LinkedList<(place: T) => void>();
-  readonly #known = new Turns<(place: T) => void>();
-  readonly #unknown = new Turns<(place: T) => void>();
+  /** Those that have asked for their turn. */
+  readonly #open = new LinkedList<Wait<T>>();
+  readonly #known = new Turns<Wait<T>>();
+  readonly #unknown = new Turns<Wait<T>>();
 
   constructor(parts: OpeningQueueParts<T>) {
     this.#parts = parts;
@@ -84,7 +119,7 @@ export class OpeningQueue<T> {
     const addresses = new Set([address]);
     const uncounted = [address];
     let place: Disposable | undefined;
-    let wait: ((address: string) => void) | undefined;
+    let wait: Wait<T> | undefined;
     const count = () => {
       const next = uncounted.pop();
       if (next === undefined) refuse();
@@ -98,12 +133,12 @@ export class OpeningQueue<T> {
         if (addresses.has(other)) return;
         addresses.add(other);
         uncounted.push(other);
-        wait?.(other);
+        wait?.add(other);
       },
-      turn: (rank, signal) =>
-        this.#turn(rank, signal, addresses, (added) => {
-          wait = added;
-        }).finally(leave),
+      turn: (rank, signal) => {
+        wait = this.#wait(rank, addresses);
+        return this.#turn(wait, signal).finally(leave);
+      },
       [Symbol.dispose]: leave,
     };
   }
@@ -128,49 +163,34 @@ export class OpeningQueue<T> {
     while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
       const place = this.#parts.take();
       if (place === undefined) return;
-      this.#next()?.(place);
+      this.#next()?.serve(place);
     }
   }
 
-  #next(): ((place: T) => void) | undefined {
+  #next(): Wait<T> | undefined {
     const { first } = this.#open;
     first?.[Symbol.dispose]();
     return first ? first.value : (this.#known.next() ?? this.#unknown.next());
   }
 
-  /** `onAdded`: takes the function that lets it wait for the turns of one more address. */
-  async #turn(
-    rank: OpeningRank,
-    signal: AbortSignal,
-    addresses: Iterable<string>,
-    onAdded: (wait?: (address: string) => void) => void,
-  ): Promise<T> {
-    signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    using limit = new Deadline(this.#parts.clock, MAX_WAIT_MS);
-    using lines = new DisposableStack();
-    const served = (place: T) => {
-      lines.dispose(); // at once: the next place is for another video
-      onAdded();
-      resolve(place);
-    };
+  /** Those of rank `open` have one line, whatever their addresses. */
+  #wait(rank: OpeningRank, addresses: Iterable<string>): Wait<T> {
     const turns = rank === "known" ? this.#known : this.#unknown;
-    const wait = (address: string) => void lines.use(turns.add(address, served));
-    if (rank === "open") lines.use(this.#open.push(served));
-    else {
-      for (const address of addresses) wait(address);
-      onAdded(wait);
-    }
-    const onAbort = () => {
-      lines.dispose();
-      onAdded();
-      reject(signal.aborted ? signal.reason : atCapacity("openings"));
-    };
+    return new Wait(addresses, (address, wait) =>
+      rank === "open" ? this.#open.push(wait) : turns.add(address, wait),
+    );
+  }
+
+  async #turn(wait: Wait<T>, signal: AbortSignal): Promise<T> {
+    using _ = wait;
+    signal.throwIfAborted();
+    using limit = new Deadline(this.#parts.clock, MAX_WAIT_MS);
     const ended = AbortSignal.any([signal, limit.signal]);
+    const onAbort = () => wait.refuse(signal.aborted ? signal.reason : atCapacity("openings"));
     ended.addEventListener("abort", onAbort, { once: true });
     this.advance();
     try {
-      return await promise;
+      return await wait.turn;
     } finally {
       ended.removeEventListener("abort", onAbort);
     }
