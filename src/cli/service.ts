@@ -10,7 +10,7 @@ import { Featuring } from "../rooms/featuring.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
-import { StoredRooms } from "../rooms/store-backed-rooms.ts";
+import { StoreBackedRooms } from "../rooms/store-backed-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import type { StoreIdentity } from "../store/observed.ts";
 import { assertClock, assertRestored, isShared } from "../store/open.ts";
@@ -86,7 +86,7 @@ export async function startService(
     if (pace) egresses.share(name, pace);
   }
   const settings = config.rooms;
-  const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
+  const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   const { openings } = rooms;
   const watching = { egresses, openings, clock, telemetry, settings };

@@ -2,7 +2,7 @@
 import type { Clock } from "../base/clock.ts";
 import { chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import type { NoRoom, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import type { AcquiredRoom, NoRoom, RoomApplicant, RoomSources } from "../rooms/sources.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
@@ -35,7 +35,11 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom> {
+  async open(
+    videoId: string,
+    applicant: RoomApplicant,
+    stopped: AbortSignal,
+  ): Promise<AcquiredRoom | NoRoom> {
     const { origin, events, settings, isWorker } = this.#parts;
     applicant.assertPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};

@@ -9,7 +9,7 @@ import type { RoomRecord } from "../store/port.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, type OpeningResult, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import { recentlyEnded } from "./remembered-chats.ts";
-import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";
+import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */
 const LIMIT_MS = 20_000;
@@ -27,7 +27,7 @@ export async function acquireRoom(
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
-): Promise<RoomSource | NoRoom> {
+): Promise<AcquiredRoom | NoRoom> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
     const stored = await storedChats(store, videoId);

@@ -18,7 +18,7 @@ import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Finished, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
-import type { Followed, NoRoom, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
+import type { AcquiredRoom, Followed, NoRoom, OpenedRoom, RoomApplicant } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
@@ -264,25 +264,25 @@ export class VideoEntry {
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();
-    const source = await open();
-    return this.#opened("absence" in source ? await this.#orRest(source, open) : source);
+    const acquired = await open();
+    return this.#opened("absence" in acquired ? await this.#orRest(acquired, open) : acquired);
   }
 
   /**
-   * The source of a chat that is not there: somebody with a cursor waits for one that may come back.
+   * The room of a chat that is not there: somebody with a cursor waits for one that may come back.
    * Otherwise its stored part is remembered. Rejects with `ChatAbsent`.
    */
   async #orRest(
     { absence, rememberedMs }: NoRoom,
-    open: () => Promise<RoomSource | NoRoom>,
-  ): Promise<RoomSource> {
+    open: () => Promise<AcquiredRoom | NoRoom>,
+  ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
     const [range] = next.stored;
     const isOver = range === undefined || range.is === "over";
     if (mayReturn(absence) && !isOver && this.#hasReturningViewer(range)) {
-      const source = await open();
-      if (!("absence" in source)) return source;
+      const acquired = await open();
+      if (!("absence" in acquired)) return acquired;
     }
     this.#vacate(next);
     throw new ChatAbsent(absence);
@@ -319,21 +319,21 @@ export class VideoEntry {
     this.#host.assertCapacity(this, chatType);
   }
 
-  #opened(source: RoomSource): OpenedRoom {
-    if ("ended" in source) {
-      const { room, isReplay, leftMs } = source.ended;
+  #opened(acquired: AcquiredRoom): OpenedRoom {
+    if ("ended" in acquired) {
+      const { room, isReplay, leftMs } = acquired.ended;
       this.#state = { name: "finished", room, isReplay, until: this.#in(leftMs) };
       return { room };
     }
-    const { room } = "owned" in source ? source.owned : source.followed;
+    const { room } = "owned" in acquired ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
       const { ownership } = this.#parts.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
-    if ("owned" in source) this.#keepOwned(source.owned);
-    else this.#follow(source.followed);
-    return { room, historyEnd: source.historyEnd };
+    if ("owned" in acquired) this.#keepOwned(acquired.owned);
+    else this.#follow(acquired.followed);
+    return { room, historyEnd: acquired.historyEnd };
   }
 
   /** Follows a room that another instance reads, until the room ends or this instance takes it over. */

@@ -191,7 +191,7 @@ export class Rooms {
   /** If no store read is needed to know the viewer's chat, no promise is made (cost per viewer). */
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
-    if (this.#isOfOpening(request)) return this.#entry(request.videoId).admit(request, signal);
+    if (this.#needsNoStoreRead(request)) return this.#entry(request.videoId).admit(request, signal);
     return this.#resolveStored(request).then((found) =>
       found instanceof Room ? found.add(request) : this.#entry(found.videoId).admit(found, signal),
     );
@@ -204,7 +204,7 @@ export class Rooms {
    *   be the replay's, as this instance may not know that the live chat is over.
    * - A replay is open: if it holds the cursor.
    */
-  #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
+  #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
     const open = this.#openRoom(videoId);
     if (!open) return log === undefined && !lastEventId;
@@ -220,13 +220,13 @@ export class Rooms {
 
   /** As `EntryHost.resolveChat`. */
   #resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
-    return this.#isOfOpening(request) ? undefined : this.#resolveStored(request);
+    return this.#needsNoStoreRead(request) ? undefined : this.#resolveStored(request);
   }
 
   /**
-   * As `EntryHost.resolveChat`, without opening the video; the request also for a newcomer while the store does
-   * not say. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the position, and
-   * with `StoreError`: only the store says which chat has a cursor, and is a video's log.
+   * As `EntryHost.resolveChat`, without opening the video; the request also for a newcomer while the store
+   * does not say. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the position,
+   * and with `StoreError`: only the store says which chat has a cursor, and is a video's log.
    */
   async #resolveStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;

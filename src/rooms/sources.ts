@@ -36,7 +36,8 @@ export interface OpenedRoom {
   historyEnd?: number | undefined;
 }
 
-export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
+/** What an opening acquires: an ended room, one that is read here, or one that another instance reads. */
+export type AcquiredRoom = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
 
 /** The standing of a chat that has no room. */
 export interface NoRoom {
@@ -83,7 +84,7 @@ export interface RoomSources {
    * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
    * with the reason of `stopped`.
    */
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom>;
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom>;
   /**
    * The standing of a chat, as its pages say now. Absent if no chat is read here. Rejects
    * with `RelayError`, `UpstreamError`, and the signal's reason.

@@ -9,9 +9,9 @@ import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
 import type { Rooms } from "./rooms.ts";
-import type { Followed, NoRoom, RoomApplicant, RoomSource, RoomSources } from "./sources.ts";
+import type { AcquiredRoom, Followed, NoRoom, RoomApplicant, RoomSources } from "./sources.ts";
 
-export class StoredRooms implements RoomSources {
+export class StoreBackedRooms implements RoomSources {
   readonly census = { viewers: 0 };
   readonly #parts: OwnedRoomParts;
 
@@ -27,7 +27,7 @@ export class StoredRooms implements RoomSources {
     return this.#parts.store.health.isBlocked;
   }
 
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom> {
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom> {
     return acquireRoom(videoId, applicant, this.#parts, stopped);
   }
 

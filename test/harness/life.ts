@@ -14,7 +14,7 @@ import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
-import { StoredRooms } from "../../src/rooms/store-backed-rooms.ts";
+import { StoreBackedRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { type ObservedStore, observed } from "../../src/store/observed.ts";
 import { runRetention } from "../../src/store/retention.ts";
@@ -107,7 +107,7 @@ export class Life implements OriginService {
     const store = observed(engine, clock, telemetry, health);
     const parts = { store, egresses: this.egresses, clock, telemetry };
     const settings = config.rooms;
-    const sources = new StoredRooms({ ...parts, settings });
+    const sources = new StoreBackedRooms({ ...parts, settings });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.list = new RoomList(store, this.rooms);
     const { openings, stopped } = this.rooms;

@@ -10,7 +10,7 @@ import { Featuring } from "../../src/rooms/featuring.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
-import { StoredRooms } from "../../src/rooms/store-backed-rooms.ts";
+import { StoreBackedRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
@@ -27,7 +27,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;
-  const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
+  const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   const list = new RoomList(store, rooms);
   const { openings } = rooms;
