@@ -303,7 +303,7 @@ export class Origin {
     if (page === undefined) return undefined;
     const chatType = asString(dig(page, "chatType"));
     const found = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
-    const is = dig(page, "state") === ENDED.state ? "over" : "left";
+    const is = dig(page, "state") === ENDED.state ? "ended" : "left";
     const stored: StoredChat = { ...rangeIn(page), key: found, is, endedAgoMs: null };
     return { chat: stored, chats: asArray(dig(page, "chats")) ?? [] };
   }

@@ -49,7 +49,7 @@ export async function acquireRoom(
   }
 }
 
-/** The chat that a video has now, as far as the store says: after a live chat that is over, its replay. */
+/** The chat that a video has now, as far as the store says: after a live chat that has ended, its replay. */
 function expectedOf(stored: readonly RoomRecord[]): Chat | undefined {
   const open = stored.find(({ end }) => end?.state !== "ended");
   if (open) return chatOf(open.key).chat;

@@ -68,7 +68,7 @@ export interface EntryHost {
   /** As `VideoEntry.admit`, of a video whose entry has been dropped. */
   admit(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**
-   * The room that serves a viewer whose chat is over, else its request, with the `replay` that it names;
+   * The room that serves a viewer whose chat has ended, else its request, with the `replay` that it names;
    * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`
    * OFFSET_GONE and with `StoreError`.
    */

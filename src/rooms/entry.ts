@@ -1,7 +1,6 @@
 /**
- * One video on this instance, as a state machine: opened, polled, followed, released, finished, or
- * known to have no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the
- * poller.
+ * One video on this instance, as a state machine: opened, polled, followed, released, ended, or known to have
+ * no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -17,7 +16,7 @@ import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomSt
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
-import { type Absent, type Finished, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
+import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { AcquiredRoom, Followed, NoRoom, OpenedRoom, RoomApplicant } from "./sources.ts";
 
 type State =
@@ -27,8 +26,7 @@ type State =
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
   | { name: "releasing"; done: Promise<void> }
-  | Finished
-  | Absent;
+  | Remembered;
 
 /** An opening that all viewers who wait for the room share. */
 interface Opening {
@@ -54,7 +52,7 @@ export class VideoEntry {
   #leaving: Promise<void> | undefined;
   /**
    * Viewers that wait for the room to open; those with a cursor, and recordings, get the rest even of a chat
-   * that is over.
+   * that has ended.
    */
   readonly #waiting = new Set<StreamRequest>();
 
@@ -82,7 +80,7 @@ export class VideoEntry {
   /** The chat that is read or followed: known once it is found, even before the opening ends. */
   get chatType(): ChatType | undefined {
     if (this.#state.name === "opening") return this.#state.found;
-    return this.#closed ? undefined : this.room?.chatType;
+    return this.#remembered ? undefined : this.room?.chatType;
   }
 
   /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
@@ -94,8 +92,6 @@ export class VideoEntry {
         return "bootstrapping";
       case "releasing":
         return "released";
-      case "finished":
-        return "ended";
       case "absent":
         return this.viewerCount === 0 ? undefined : "ended";
       case "followed":
@@ -110,11 +106,11 @@ export class VideoEntry {
   /** The room that viewers enter; undefined until it is open. */
   get room(): Room | undefined {
     if (this.#state.name === "followed") return this.#state.followed.room;
-    return (this.#closed ?? this.owned)?.room;
+    return (this.#remembered ?? this.owned)?.room;
   }
 
-  /** The memory of a chat that is over, or not there. */
-  get #closed(): Finished | Absent | undefined {
+  /** The memory of a chat that has ended, or is not there. */
+  get #remembered(): Remembered | undefined {
     return "until" in this.#current ? this.#current : undefined;
   }
 
@@ -133,7 +129,7 @@ export class VideoEntry {
     if (this.#expire() || this.#makeWay(request)) return this.#host.admit(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
-    if (!this.#closed) ownership.setViewers(this.#key, this.viewerCount + 1);
+    if (!this.#remembered) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
       case "releasing": {
@@ -148,13 +144,13 @@ export class VideoEntry {
       case "opening":
         state.opening.queued.add(request.address());
         return this.#addOnceOpen(state.opening.result, request, signal);
-      case "finished":
+      case "ended":
       case "absent":
         if (await reopensFor(state, request, () => this.#host.stored(this.videoId))) {
           if (this.#state === state) this.#forget(state);
           return this.#host.admit(request, signal);
         }
-        if (state.name === "finished") return this.#addTo(state.room, request);
+        if (state.name === "ended") return this.#addTo(state.room, request);
         return serveFromAbsent(state, request, this.#parts.clock);
       case "followed":
         state.cancel?.abort();
@@ -185,7 +181,7 @@ export class VideoEntry {
     return this.room?.key ?? this.videoId;
   }
 
-  /** Sends due keepalives, and forgets a finished room after its time. */
+  /** Sends due keepalives, and forgets an ended room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
     if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.#key, this.viewerCount);
@@ -322,7 +318,7 @@ export class VideoEntry {
   #opened(acquired: AcquiredRoom): OpenedRoom {
     if ("ended" in acquired) {
       const { room, isReplay, leftMs } = acquired.ended;
-      this.#state = { name: "finished", room, isReplay, until: this.#in(leftMs) };
+      this.#state = { name: "ended", room, isReplay, until: this.#in(leftMs) };
       return { room };
     }
     const { room } = "owned" in acquired ? acquired.owned : acquired.followed;
@@ -396,7 +392,7 @@ export class VideoEntry {
     try {
       const stored = await this.#parts.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.is === "over" ? this.#parts.sources.serve(range) : undefined;
+      const room = range?.is === "ended" ? this.#parts.sources.serve(range) : undefined;
       room?.finish(ENDED);
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {
@@ -409,7 +405,7 @@ export class VideoEntry {
   #keepOwned(owned: OwnedRoom): void {
     this.#state = { name: "polling", owned };
     owned.room.onIdle = () => this.#lingerIfIdle();
-    owned.over().then(
+    owned.untilEnd().then(
       () => this.#afterEnd(owned),
       (error) => {
         if (isFenced(error)) {
@@ -444,7 +440,7 @@ export class VideoEntry {
     this.#parts.sources.ownership.setViewers(this.#key, 0);
     graceOver(this.#key, this.#parts, cancel.signal).then(
       () => (state.name === "polling" ? this.#release(state.owned) : this.close()),
-      () => {}, // a viewer came, or the room is over
+      () => {}, // a viewer came, or the room has ended
     );
   }
 
@@ -462,7 +458,7 @@ export class VideoEntry {
     if (this.owned !== owned) return;
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
-    this.#parts.telemetry.rooms.closed(this.videoId, end);
+    this.#parts.telemetry.rooms.ended(this.videoId, end);
     this.#keep(owned.room, end);
   }
 
@@ -470,34 +466,34 @@ export class VideoEntry {
   #keep(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
     const until = this.#in(this.#parts.settings.graceMs);
-    this.#vacate(isServed ? { name: "finished", room, until } : VACANT);
+    this.#vacate(isServed ? { name: "ended", room, until } : VACANT);
     if (!isServed) this.#host.retire(room);
   }
 
-  /** Forgets a chat that is over, or not there, after its time. */
+  /** Forgets a chat that has ended, or is not there, after its time. */
   #expire(): boolean {
-    const closed = this.#closed;
-    if (!closed) return false;
-    const isUnwatched = closed.name === "finished" && closed.isReplay && this.viewerCount === 0;
-    const isDue = isUnwatched || this.#parts.clock.monotonic() >= closed.until;
-    if (isDue) this.#forget(closed);
+    const remembered = this.#remembered;
+    if (!remembered) return false;
+    const isUnwatched = remembered.name === "ended" && remembered.isReplay && this.viewerCount === 0;
+    const isDue = isUnwatched || this.#parts.clock.monotonic() >= remembered.until;
+    if (isDue) this.#forget(remembered);
     return isDue;
   }
 
   /** The viewers of its room are still served. */
-  #forget({ room }: Finished | Absent): void {
+  #forget({ room }: Remembered): void {
     if (room) this.#host.retire(room);
     this.#vacate();
   }
 
   /**
    * Drops a room of the live chat that is not read here, if the viewer has a cursor of the replay: so the
-   * live chat is over, even if this instance has not heard of it. Its viewers come back, or get the rest.
+   * live chat has ended, even if this instance has not heard of it. Its viewers come back, or get the rest.
    */
   #makeWay({ replay }: StreamRequest): boolean {
     const { room } = this;
     if (!replay || !room || isReplayChat(room.chatType)) return false;
-    if (this.#state.name === "finished") this.#forget(this.#state);
+    if (this.#state.name === "ended") this.#forget(this.#state);
     else if (this.#state.name === "followed") this.close();
     else return false;
     return true;

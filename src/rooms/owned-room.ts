@@ -325,7 +325,7 @@ export class OwnedRoom {
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);
-    telemetry.rooms.closed(videoId, ENDED);
+    telemetry.rooms.ended(videoId, ENDED);
     return { is: "closed" };
   }
 
@@ -443,7 +443,7 @@ export class OwnedRoom {
    * Resolves when the room's end has reached its followers, even if that is the end of another owner, while
    * the poller here waits. Rejects if the poller or the follower fails.
    */
-  async over(): Promise<void> {
+  async untilEnd(): Promise<void> {
     await Promise.all([this.#reading, this.#following.then(() => this.#stopPolling())]);
   }
 

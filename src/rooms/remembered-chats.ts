@@ -1,4 +1,4 @@
-/** Rooms of chats that are over or not there: which viewers they serve from the store, and for how long. */
+/** What is remembered of chats that have ended or are not there: whom it serves from the store, and for how long. */
 import type { Clock } from "../base/clock.ts";
 import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -12,8 +12,8 @@ import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
-/** A finished room, served from the store. */
-function finishedRoom(record: RoomRecord, parts: RoomParts): Room {
+/** An ended room, served from the store. */
+function endedRoom(record: RoomRecord, parts: RoomParts): Room {
   const room = new Room(record.key, record.head, parts);
   room.finish(ENDED);
   return room;
@@ -49,14 +49,14 @@ export function recentlyEnded(
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
     const leftMs = keptMs - Math.abs(endedAgoMs); // an end to come is of a clock that was ahead
-    if (leftMs > 0) return { room: finishedRoom(record, parts), isReplay, leftMs };
+    if (leftMs > 0) return { room: endedRoom(record, parts), isReplay, leftMs };
   }
   return undefined;
 }
 
 /** A chat that was read to its end. Its room is served from the store until `until`, monotonic. */
-export interface Finished {
-  name: "finished";
+interface Ended {
+  name: "ended";
   room: Room;
   /**
    * Whether the chat is a replay. The store can load a replay again at any time, so the service drops it from
@@ -73,23 +73,26 @@ export interface Absent {
   /** The chats of the video that were stored then; none while the store fails (`failure`). */
   stored: readonly StoredChat[];
   failure?: StoreError;
-  /** The room of the first of them, if that is over: for viewers with its cursors. */
+  /** The room of the first of them, if that has ended: for viewers with its cursors. */
   room?: Room | undefined;
   until: number;
 }
 
+/** What an entry remembers of a chat that it neither reads nor follows. */
+export type Remembered = Ended | Absent;
+
 /**
- * Whether the video is opened again for this viewer, who may not be served from a chat that is over or not
- * there. `read`: reads the chats that are stored now. Rejects with `StoreError`.
+ * Whether the video is opened again for this viewer, whom a chat that has ended or is not there may not
+ * serve. `read`: reads the chats that are stored now. Rejects with `StoreError`.
  */
 export async function reopensFor(
-  closed: Finished | Absent,
+  remembered: Remembered,
   request: StreamRequest,
   read: () => Promise<readonly StoredChat[]>,
 ): Promise<boolean> {
-  if (request.reopens || (closed.name === "absent" && request.isFresh)) return true;
-  if (closed.name === "absent" && !closed.failure && request.lastEventId !== undefined) {
-    const { absence, stored } = closed;
+  if (request.reopens || (remembered.name === "absent" && request.isFresh)) return true;
+  if (remembered.name === "absent" && !remembered.failure && request.lastEventId !== undefined) {
+    const { absence, stored } = remembered;
     const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;
     const [first] = stored;
     // A chat that may come back has viewers that wait for it.
@@ -97,7 +100,7 @@ export async function reopensFor(
     // Another instance may have read the chat since.
     if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
-  return (await closed.room?.isMoved(request)) === true;
+  return (await remembered.room?.isMoved(request)) === true;
 }
 
 /**

@@ -201,7 +201,7 @@ export class Rooms {
    * Whether it is known without the store that a viewer gets the open chat, or the one that an opening finds:
    * - No chat is open: if the viewer has no cursor.
    * - A live chat is open: if the viewer reads its log, or the cursor is not ahead of its head. One ahead may
-   *   be the replay's, as this instance may not know that the live chat is over.
+   *   be the replay's, as this instance may not know that the live chat has ended.
    * - A replay is open: if it holds the cursor.
    */
   #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
@@ -234,7 +234,7 @@ export class Rooms {
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
     const ended = endedChatForViewer(stored, request, this.#parts.settings.graceMs);
-    if (ended) return this.#serve(ended, "over");
+    if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
     const asked = this.#openRoom(videoId) ? undefined : chatForViewer(stored, request);
     if (asked) positionIn(log, asked.floor, asked.head);
@@ -258,12 +258,12 @@ export class Rooms {
   }
 
   /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */
-  #serve(chat: StoredChat, end: "over" | readonly StoredChat[]): Room {
-    const isOver = end === "over";
-    const part = `${chat.key} ${chat.head} ${isOver ? end : `${end.length} ${chat.is}`}`;
+  #serve(chat: StoredChat, end: "ended" | readonly StoredChat[]): Room {
+    const isEnded = end === "ended";
+    const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
     return this.#excerpts.getOrInsertComputed(part, () => {
       const room = this.#parts.sources.serve(chat);
-      if (isOver) room.finish(ENDED);
+      if (isEnded) room.finish(ENDED);
       else
         room.bound(
           chat.is,
@@ -392,7 +392,7 @@ export class Rooms {
     return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#parts, this.#host));
   }
 
-  /** A replay takes no place of a live chat, and neither does a chat that is over. */
+  /** A replay takes no place of a live chat, and neither does a chat that has ended. */
   #assertCapacity(entry: VideoEntry, chatType: ChatType): void {
     const isKept = this.#reserve?.isFor(entry.videoId) ?? false;
     const others = isKept

@@ -43,7 +43,7 @@ export class StoreBackedRooms implements RoomSources {
     const stored = await storedChats(this.#parts.store, videoId);
     return stored.map((room) => ({
       ...room,
-      is: room.end?.state === "ended" ? "over" : isGoingOn(room, this.#parts) ? "goingOn" : "left",
+      is: room.end?.state === "ended" ? "ended" : isGoingOn(room, this.#parts) ? "goingOn" : "left",
     }));
   }
 

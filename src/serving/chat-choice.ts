@@ -74,9 +74,9 @@ export function endedChatForViewer(
   graceMs: number,
 ): StoredChat | undefined {
   const asked = chatForViewer(stored, request);
-  if (asked) return asked.is === "over" && !request.reopens ? asked : undefined;
+  if (asked) return asked.is === "ended" && !request.reopens ? asked : undefined;
   const live = stored.find((each) => isChat(each, "live"));
-  const isRecent = live?.is === "over" && live.endedAgoMs !== null && Math.abs(live.endedAgoMs) <= graceMs;
+  const isRecent = live?.is === "ended" && live.endedAgoMs !== null && Math.abs(live.endedAgoMs) <= graceMs;
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 
@@ -86,7 +86,7 @@ export function replayForViewer(
   { chat, lastEventId }: Pick<StreamRequest, "chat" | "lastEventId">,
 ): StoredChat | undefined {
   const asked = chatForViewer(stored, { chat, lastEventId });
-  return asked && isChat(asked, "replay") && asked.is !== "over" ? asked : undefined;
+  return asked && isChat(asked, "replay") && asked.is !== "ended" ? asked : undefined;
 }
 
 function isChat({ key }: Pick<StoredChat, "key">, chat: Chat): boolean {

@@ -147,7 +147,7 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#parts.clock.monotonic();
   }
 
-  /** Relays the log from the tail's head. Resolves when the room is over or closed. Later calls join it. */
+  /** Relays the log from the tail's head. Resolves when the room has ended or is closed. Later calls join it. */
   follow(): Promise<void> {
     this.#following ??= this.#follow();
     return this.#following;
@@ -167,7 +167,7 @@ export class Room implements ViewerHost, StartingRoom {
     }
   }
 
-  /** The room is over: viewers get the terminal frame once they have everything. */
+  /** The room has ended: viewers get the terminal frame once they have everything. */
   finish(end: RoomEnd): void {
     this.#end = end;
   }

@@ -111,7 +111,7 @@ export class RoomEvents {
     for (const type of types) this.#metrics.messages.inc({ type });
   }
 
-  closed(videoId: string, end: RoomEnd): void {
+  ended(videoId: string, end: RoomEnd): void {
     if (end.state === "failed") {
       this.#metrics.failed.inc({ code: end.error.code });
       this.#log.error({ videoId, code: end.error.code, why: end.error.message }, "room failed");
