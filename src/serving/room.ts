@@ -147,7 +147,7 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#parts.clock.monotonic();
   }
 
-  /** Relays the log from the tail's head. Resolves when the room has ended or is closed. Later calls join it. */
+  /** Relays the log from the tail's head. Resolves when the room ends or closes. Later calls join it. */
   follow(): Promise<void> {
     this.#following ??= this.#follow();
     return this.#following;
