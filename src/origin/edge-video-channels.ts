@@ -6,7 +6,7 @@ import type { Origin } from "./origin.ts";
 
 export function originVideoChannels(origin: Origin, clock: Clock, rooms: Rooms): VideoChannels {
   const sources = {
-    // The origin may know from its store that it is one of these; it loads the page of any other.
+    // The origin may know from its store that it is one of these; else it loads the video's page.
     keyOf: (videoId: string, channels: readonly string[] = []) => [videoId, ...channels].join(),
     stored: async () => [],
     remember: async () => {},
