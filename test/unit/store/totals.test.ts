@@ -60,7 +60,11 @@ describe("the totals of a room's log", () => {
     const damaged = fc.tuple(body, fc.record({ ...details, gift: fc.jsonValue() }));
     const count = (texts: readonly string[]) => {
       const [text = "", more = ""] = texts;
-      const { totals } = addBatch(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
+      const { totals } = addBatch(
+        NO_TOTALS,
+        readBatch([{ cursor: 1, at: 7, body: text, details: more }]),
+        [],
+      );
       assert.equal(totals.lastAt, 7);
       return totals;
     };
