@@ -40,7 +40,7 @@ export async function acquireRoom(
       ? await resumeRoom(goingOn, parts)
       : await openInTurn(stored, videoId, applicant, parts, stopped);
     if (opening.is === "opened" || opening.is === "absent") return opening;
-    if (opening.is === "closed") continue; // it is served as one that has just ended
+    if (opening.is === "ended") continue; // it is served as one that ended recently
     const read = stored.find(isUnfinished);
     if (read) return { followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;

@@ -77,13 +77,13 @@ export interface JustOpened {
 }
 
 /**
- * The result of an opening: a room; a chat that is not there; a stored room that is closed, because its chat
- * is over; or nothing, because another instance owns the room.
+ * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
+ * nothing, because another instance owns the room.
  */
 export type OpeningResult =
   | ({ is: "opened" } & JustOpened)
   | { is: "absent"; absence: Absence }
-  | { is: "closed" }
+  | { is: "ended" }
   | { is: "elsewhere" };
 
 function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
@@ -144,7 +144,7 @@ export class OwnedRoom {
    * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
    * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
    * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
-   * changed. A live chat that was read before, and is over, is closed, and a replay that is kept whole stays
+   * changed. A live chat that was read before, and is over, is ended, and a replay that is kept whole stays
    * so. Calls `found` when the chat is found, before it is read. A stored room whose chat may come back waits
    * for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and
    * `StoreError`.
@@ -185,10 +185,10 @@ export class OwnedRoom {
       const absence = hiddenTime(parts).settled(opened.absence, room && notHiddenAt(room));
       await about.told(absence.video);
       if (isFinal(absence)) {
-        if (isOpen(room)) return await OwnedRoom.#close(hold, room, asked, parts);
+        if (isOpen(room)) return await OwnedRoom.#end(hold, room, asked, parts);
         if (isOpen(await parts.store.getRoom(replayKey))) {
           await using last = replay ?? (await parts.store.ownership.take(replayKey));
-          if (isOpen(last?.room)) return await OwnedRoom.#close(last, last.room, asked, parts);
+          if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, asked, parts);
         }
       }
       if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
@@ -249,7 +249,7 @@ export class OwnedRoom {
     if (!hold) return { is: "elsewhere" };
     if (isReplay && isWhole(hold.room) && !applicant.reopens()) {
       await store.finish(hold, ENDED); // as of now: it has just been found again
-      return { is: "closed" };
+      return { is: "ended" };
     }
     return await OwnedRoom.#store(hold, asked, standing, { egress, about }, parts);
   }
@@ -307,9 +307,9 @@ export class OwnedRoom {
   }
 
   /**
-   * Closes a chat that is over. If messages may be missing before the end of a live one, a gap is its last.
+   * Ends the room of a chat that is over. If messages may be missing before the end of a live one, a gap is its last.
    */
-  static async #close(
+  static async #end(
     hold: Hold,
     room: RoomRecord,
     asked: CallStart,
@@ -326,7 +326,7 @@ export class OwnedRoom {
     await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);
     telemetry.rooms.ended(videoId, ENDED);
-    return { is: "closed" };
+    return { is: "ended" };
   }
 
   /** `asked`: as in `lastRead`. `awaited`: as in `PollerStart`, if a page has just said so. */
