@@ -307,7 +307,8 @@ export class OwnedRoom {
   }
 
   /**
-   * Ends the room of a chat that is over. If messages may be missing before the end of a live one, a gap is its last.
+   * Ends the room of a chat that is over. If messages may be missing before the end of a live one, a gap is its
+   * last.
    */
   static async #end(
     hold: Hold,
