@@ -275,8 +275,8 @@ export class VideoEntry {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
     const [range] = next.stored;
-    const isOver = range === undefined || range.is === "over";
-    if (mayReturn(absence) && !isOver && this.#hasReturningViewer(range)) {
+    const hasEnded = range === undefined || range.is === "ended";
+    if (mayReturn(absence) && !hasEnded && this.#hasReturningViewer(range)) {
       const acquired = await open();
       if (!("absence" in acquired)) return acquired;
     }

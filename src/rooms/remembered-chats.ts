@@ -96,7 +96,7 @@ export async function reopensFor(
     const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;
     const [first] = stored;
     // A chat that may come back has viewers that wait for it.
-    if (first && first.is !== "over" && mayReturn(absence) && holds(first)) return true;
+    if (first && first.is !== "ended" && mayReturn(absence) && holds(first)) return true;
     // Another instance may have read the chat since.
     if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
