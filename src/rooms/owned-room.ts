@@ -269,9 +269,11 @@ export class OwnedRoom {
     const unread = hold.room && gapBetween(lastRead(hold.room, asked, clock), hold.room, page.wallAt);
     const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-    const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
+    const shown = { notHiddenAt: hiddenTime(parts).upstreamNow };
+    const progress = { position, startedAt, egress: egress.key, ...shown };
+    const added = await appender.appendOnce(batches, progress);
     await about.told(page.video);
-    const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
+    const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
     telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
     // The viewers that waited for a replay get all of it, so nothing counts as history.

@@ -188,6 +188,16 @@ describe("a chat that is hidden", () => {
     assert.deepEqual(back.end, ENDED);
   });
 
+  it("counts as over 6 h after its opening, if the service was killed before it was polled again", async () => {
+    const { relay, chat, viewer, open } = await virtualRoom(3, {}, {}, { hasDisk: true });
+    relay.kill();
+    chat.change({ kind: "private" });
+    await relay.advance(6 * HOUR);
+    relay.start();
+    const back = await open({ lastEventId: viewer.cursors[0] });
+    assert.deepEqual(await back.ended(), ENDED);
+  });
+
   for (const [first, then] of [
     [40, 0],
     [-40, 0],
