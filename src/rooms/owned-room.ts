@@ -309,8 +309,8 @@ export class OwnedRoom {
   }
 
   /**
-   * Ends the room of a chat that is over. If messages may be missing before the end of a live one, a gap is its
-   * last.
+   * Ends the room of a chat that is over. If messages may be missing before the end of a live one, its
+   * last one is a gap.
    */
   static async #end(
     hold: Hold,

@@ -1,4 +1,4 @@
-/** What is remembered of chats that have ended or are not there: whom the store serves, and for how long. */
+/** The memory of chats that have ended or are not there: whom the store serves, and for how long. */
 import type { Clock } from "../base/clock.ts";
 import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";

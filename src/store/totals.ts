@@ -39,7 +39,7 @@ export interface TallyMessage extends Pick<StoredMessage, "cursor" | "body" | "d
   at: number;
 }
 
-/** What is remembered beyond the totals: one author, or one paid message. */
+/** An item remembered beyond the totals: one author, or one paid message. */
 export interface TallyItem {
   key: string;
   /** The author of a payment that counts: the deletion of this author takes it back. Otherwise null. */

@@ -4,8 +4,8 @@
  * own engine tries one alternative after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
- * Compares as `foldCase` does, so case and Unicode form do not count. Refuses look-around and back-references,
- * which need another engine.
+ * Compares as `foldCase` does, so case and Unicode form do not count. Refuses look-around and
+ * back-references, which need another engine.
  */
 
 import { foldCase } from "../../src/protocol/fold-case.ts";
