@@ -1,7 +1,6 @@
 /** CORS: which pages of other origins may call the service, and which headers they may send and read. */
 import type { FastifyInstance } from "fastify";
 import { METHODS } from "./error-answers.ts";
-import { varyBy } from "./negotiation.ts";
 
 export interface CorsSettings {
   /** The origins whose pages may call the service; undefined: every one. */
@@ -15,16 +14,13 @@ const MAX_AGE_S = 7200;
 /** The request headers that the service itself reads. */
 const OWN_HEADERS = "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization";
 
+/** The headers of answers that pages may read. */
+const EXPOSED_HEADERS =
+  "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor";
+
 export function allowOrigins(app: FastifyInstance, settings: CorsSettings): void {
-  const { origins } = settings;
   app.addHook("onRequest", async ({ method, headers }, reply) => {
-    const origin = allowedOrigin(settings, headers.origin);
-    reply.headers({
-      ...(origin !== undefined && { "access-control-allow-origin": origin }),
-      "access-control-expose-headers":
-        "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor",
-    });
-    if (origins) varyBy(reply, "Origin");
+    reply.headers(corsHeaders(settings, headers.origin));
     if (method !== "OPTIONS") return;
     const further = furtherHeaders(settings, headers["access-control-request-headers"] ?? "");
     const preflight = {
@@ -37,10 +33,15 @@ export function allowOrigins(app: FastifyInstance, settings: CorsSettings): void
   });
 }
 
-/** The value of `Access-Control-Allow-Origin` for a request of this origin; undefined if it may not call. */
-export function allowedOrigin({ origins }: CorsSettings, origin: string | undefined): string | undefined {
-  if (!origins) return "*";
-  return origin !== undefined && origins.has(origin) ? origin : undefined;
+/** The headers of every answer to a request of this origin. */
+export function corsHeaders({ origins }: CorsSettings, origin: string | undefined): Record<string, string> {
+  const isAllowed = origin !== undefined && origins?.has(origin);
+  return {
+    ...(!origins && { "access-control-allow-origin": "*" }),
+    ...(isAllowed && { "access-control-allow-origin": origin }),
+    "access-control-expose-headers": EXPOSED_HEADERS,
+    ...(origins && { vary: "Origin" }),
+  };
 }
 
 /** Those of the requested headers that the setting allows. */

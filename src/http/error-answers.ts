@@ -131,14 +131,8 @@ export function nothingAt(path: string): RelayError {
   return new RelayError("NOT_FOUND", whyWithdrawn(path) ?? "There is nothing at this path.");
 }
 
-/** Answers requests that Fastify refuses before any hook has run. `origin`: the one that may read it. */
-export function answerUnroutable(
-  error: FastifyError,
-  reply: FastifyReply,
-  origin: string | undefined,
-  telemetry: Telemetry,
-): void {
-  if (origin !== undefined) reply.header("access-control-allow-origin", origin);
+/** Answers requests that Fastify refuses before any hook has run, so that `reply` must have its headers. */
+export function answerUnroutable(error: FastifyError, reply: FastifyReply, telemetry: Telemetry): void {
   answer(toRelayError(error), reply, telemetry);
 }
 

@@ -22,14 +22,14 @@ import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
 import { ViewerPlaces } from "./access/viewer-places.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
-import { allowedOrigin, allowOrigins, type CorsSettings } from "./cors.ts";
+import { allowOrigins, type CorsSettings, corsHeaders } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { featuredRoute } from "./featured-route.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { InFlightRequests } from "./in-flight-requests.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
-import { guardLogs, logRoute } from "./log/log-route.ts";
+import { guardLogs, logGuards, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
 import { originRoutes, passOnTo } from "./origin-routes.ts";
 import { probeRoute } from "./probe-route.ts";
@@ -133,9 +133,9 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     schemaController: { compilersFactory },
-    frameworkErrors: (error, { headers }, reply) => {
-      const origin = allowedOrigin(settings.cors, headers.origin);
-      answerUnroutable(error, reply as FastifyReply, origin, telemetry);
+    frameworkErrors: (error, { url, headers }, reply) => {
+      reply.headers({ ...logGuards(url), ...corsHeaders(settings.cors, headers.origin) });
+      answerUnroutable(error, reply as FastifyReply, telemetry);
     },
   });
   rawErrors.watch(app.server);

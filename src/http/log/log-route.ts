@@ -51,9 +51,12 @@ const EVENT_HEADERS = { "content-type": "text/event-stream", ...STREAM_HEADERS }
 
 /** Guards all answers of logs, also preflights and refusals. Call it before other hooks are added. */
 export function guardLogs(app: FastifyInstance): void {
-  app.addHook("onRequest", async ({ url }, reply) => {
-    if (url.startsWith("/v1/log/")) reply.headers(GUARDS);
-  });
+  app.addHook("onRequest", async ({ url }, reply) => void reply.headers(logGuards(url)));
+}
+
+/** What guards an answer to a request for a log; nothing for others. */
+export function logGuards(url: string): Readonly<Record<string, string>> {
+  return url.startsWith("/v1/log/") ? GUARDS : {};
 }
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {

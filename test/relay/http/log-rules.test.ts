@@ -73,6 +73,7 @@ describe("every answer of a log", { timeout: 300_000 }, () => {
     ["OPTIONS", () => read({}, { method: "OPTIONS" }), 204, null],
     ["a malformed offset", () => read({ offset: "1" }), 400, "no-store"],
     ["a malformed video id", () => read({}, {}, "short"), 400, "no-store"],
+    ["a path that is no text", () => read({}, {}, "%zz"), 400, "no-store"],
     ["an unknown parameter", () => read({ ofset: "-1" }), 400, "no-store"],
     ["a poll without an offset", () => read(LIVE), 400, "no-store"],
     ["a video without a chat", () => read({}, {}, NO_CHAT), 404, "no-store"],
