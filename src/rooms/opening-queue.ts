@@ -43,7 +43,7 @@ interface OpeningQueueParts<T> {
   clock: Clock;
   /** The maximum number of videos that wait. */
   max: number;
-  /** Takes a place among the openings that go on; undefined if none is free. */
+  /** Takes a place among the openings that go on; undefined if none is free. Disposing frees it. */
   take: () => T | undefined;
 }
 
@@ -93,7 +93,7 @@ class Wait<T> implements Disposable {
   }
 }
 
-export class OpeningQueue<T> {
+export class OpeningQueue<T extends Disposable> {
   readonly #parts: OpeningQueueParts<T>;
   readonly #crowds = new Map<string, Crowd>();
   /** By the number of videos, the addresses that wait for this number. */
@@ -158,12 +158,16 @@ export class OpeningQueue<T> {
     return this.#expected(address, 1);
   }
 
-  /** Serves those whose turn it is. Called when a place may have become free. */
-  advance(): void {
+  /** Serves those whose turn it is, as far as places are free. A place given back serves the next. */
+  #advance(): void {
     while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
       const place = this.#parts.take();
       if (place === undefined) return;
-      this.#next()?.serve(place);
+      const giveBack = () => {
+        place[Symbol.dispose]();
+        this.#advance();
+      };
+      this.#next()?.serve({ ...place, [Symbol.dispose]: giveBack });
     }
   }
 
@@ -188,7 +192,7 @@ export class OpeningQueue<T> {
     const ended = AbortSignal.any([signal, limit.signal]);
     const onAbort = () => wait.refuse(signal.aborted ? signal.reason : atCapacity("openings"));
     ended.addEventListener("abort", onAbort, { once: true });
-    this.advance();
+    this.#advance();
     try {
       return await wait.turn;
     } finally {

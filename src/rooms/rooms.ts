@@ -83,7 +83,7 @@ export class Rooms {
     this.openings = new OpeningQueue({
       clock,
       max: settings.maxRooms + MAX_STRANGERS,
-      take: () => sources.takeOpening?.(() => this.openings.advance()),
+      take: () => sources.takeOpening?.(),
     });
     this.#host = {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),

@@ -102,10 +102,10 @@ export interface RoomSources {
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /**
-   * Takes a place among the openings that go on; undefined if none is free. Disposing frees it, and calls
-   * `onFree`. Absent if no chat is searched for here.
+   * Takes a place among the openings that go on; undefined if none is free. Disposing frees it. Absent if no
+   * chat is searched for here.
    */
-  takeOpening?(onFree: () => void): OpeningTurn | undefined;
+  takeOpening?(): OpeningTurn | undefined;
   /** From now on, other chats leave calls to YouTube for these. Absent if it makes none. */
   keepFor?(reserve: Reserve): void;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */

@@ -56,8 +56,8 @@ export class StoreBackedRooms implements RoomSources {
     return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];
   }
 
-  takeOpening(onFree: () => void): OpeningTurn | undefined {
-    return this.#parts.egresses.takeOpening(onFree);
+  takeOpening(): OpeningTurn | undefined {
+    return this.#parts.egresses.takeOpening();
   }
 
   keepFor(reserve: Reserve): void {

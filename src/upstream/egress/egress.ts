@@ -173,8 +173,8 @@ export class Egress {
     this.#gate.share(pace);
   }
 
-  /** Takes a place for an opening; undefined if all are taken. Disposing frees it and calls `onFree`. */
-  takeOpening(onFree: () => void): Disposable | undefined {
+  /** Takes a place for an opening; undefined if all are taken. Disposing frees it. */
+  takeOpening(): Disposable | undefined {
     const maxOpenings = Math.max(
       1,
       Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)),
@@ -184,7 +184,6 @@ export class Egress {
     return {
       [Symbol.dispose]: () => {
         this.#openings -= 1;
-        onFree();
       },
     };
   }

@@ -90,18 +90,17 @@ export class EgressPool {
 
   /**
    * Permission to look for a chat; undefined if as many are being looked for as may be. If all egresses are
-   * throttled, everybody gets it, because the look then fails at once. `onFree` is called when it is given
-   * back.
+   * throttled, everybody gets it, because the look then fails at once.
    */
-  takeOpening(onFree: () => void): OpeningTurn | undefined {
+  takeOpening(): OpeningTurn | undefined {
     const { best } = this;
     if (best.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
     const all = ranked(this.#all);
     const usable = all.filter((egress) => egress.isUsable());
     const roomy = usable.filter((egress) => egress.load.hasRoom);
     for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
-      const taken = egress.takeOpening(onFree);
-      if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
+      const taken = egress.takeOpening();
+      if (taken) return { ...taken, egress };
     }
     return undefined;
   }

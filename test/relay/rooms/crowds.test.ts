@@ -9,7 +9,7 @@ import { stepsOf, stopCounting } from "../../support/steps.ts";
 const [LEAST, FEW, MANY] = [25, 100, 400];
 const idOf = (i: number) => String(i).padStart(11, "0");
 
-const queueOf = (max: number, take: () => number | undefined) =>
+const queueOf = (max: number, take: () => Disposable | undefined) =>
   new OpeningQueue({ clock: new FakeClock(), max, take });
 
 /** Asserts that each one more costs about as much among many as among few, whatever all together cost. */
@@ -43,17 +43,23 @@ describe("a crowd costs per head what a small one costs", () => {
 
     it(`of videos that wait for their turn and get it, from ${addresses}`, () =>
       assertEven(async (count) => {
-        let free = 0;
-        const openings = queueOf(count, () => (free > 0 ? free-- : undefined));
+        let isFree = true;
+        const openings = queueOf(count, () => {
+          if (!isFree) return undefined;
+          isFree = false;
+          return {
+            [Symbol.dispose]: () => {
+              isFree = true;
+            },
+          };
+        });
         const { signal } = new AbortController();
         const rank = (i: number) => (["open", "known", "unknown"] as const)[i % 3] ?? "open";
         const own = () => AbortSignal.any([signal]);
         const turn = (i: number) => openings.join(one(i), () => {}).turn(rank(i), own());
-        const entered = Array.from({ length: count }, (_, i) => turn(i));
-        for (let i = 0; i < count; i++) {
-          free += 1;
-          openings.advance();
-        }
+        const first = await turn(0);
+        const entered = Array.from({ length: count }, async (_, i) => (await turn(i))[Symbol.dispose]());
+        first[Symbol.dispose]();
         await Promise.all(entered);
       }));
 

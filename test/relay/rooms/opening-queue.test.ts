@@ -6,12 +6,26 @@ import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 describe("videos that wait for a bootstrap", () => {
-  /** A queue for this many places, the callers that got one, and a way to free places. */
+  /** A queue for this many places, the callers that got one, and a way to give the oldest ones back. */
   function queueOf(places: number) {
     const clock = new FakeClock();
     let free = places;
     const turns: string[] = [];
-    const openings = new OpeningQueue({ clock, max: 1000, take: () => (free > 0 ? free-- : undefined) });
+    const taken: Disposable[] = [];
+    const take = () => {
+      if (free === 0) return undefined;
+      free -= 1;
+      return {
+        [Symbol.dispose]: () => {
+          free += 1;
+        },
+      };
+    };
+    const openings = new OpeningQueue({ clock, max: 1000, take });
+    const got = (name: string) => (place: Disposable) => {
+      taken.push(place);
+      turns.push(name);
+    };
     const enter = (
       name: string,
       address: string,
@@ -21,81 +35,85 @@ describe("videos that wait for a bootstrap", () => {
       openings
         .join(address, () => {})
         .turn(rank, signal)
-        .then(
-          () => turns.push(name),
-          (error) => turns.push(`${name}: ${error.code ?? error.message}`),
-        );
-    const release = async (count = 1) => {
+        .then(got(name), (error) => turns.push(`${name}: ${error.code ?? error.message}`));
+    const giveBack = async (count = 1) => {
       for (let i = 0; i < count; i++) {
-        free += 1;
-        openings.advance();
+        taken.shift()?.[Symbol.dispose]();
         await clock.advance(0);
       }
     };
-    return { clock, turns, enter, release, openings };
+    return { clock, turns, got, enter, giveBack, openings };
+  }
+
+  /** A queue with one place, which is taken. */
+  async function takenQueue() {
+    const queue = queueOf(1);
+    await queue.enter("first", "first");
+    queue.turns.length = 0;
+    return queue;
   }
 
   it("start at once while there are places, then one for each place that becomes free", async () => {
-    const { clock, turns, enter, release } = queueOf(2);
+    const { clock, turns, enter, giveBack } = queueOf(2);
     for (const name of ["a", "b", "c"]) void enter(name, name);
     await clock.advance(1000);
     assert.deepEqual(turns, ["a", "b"]);
-    await release();
+    await giveBack();
     assert.deepEqual(turns, ["a", "b", "c"]);
   });
 
   it("take turns by the address that asks, and of one address the newest goes first", async () => {
-    const { turns, enter, release } = queueOf(0);
+    const { turns, enter, giveBack } = await takenQueue();
     for (let i = 1; i <= 100; i++) void enter(`flood ${i}`, "flood");
     void enter("one 1", "one");
     void enter("two 1", "two");
     void enter("one 2", "one");
-    await release(7);
+    await giveBack(7);
     assert.deepEqual(turns, ["two 1", "one 2", "flood 100", "one 1", "flood 99", "flood 98", "flood 97"]);
   });
 
   it("take the turns of each address that waits for them, and one turn in all", async () => {
-    const { turns, enter, release, openings } = queueOf(0);
+    const { turns, got, enter, giveBack, openings } = await takenQueue();
     const shared = openings.join("flood", () => {});
-    void shared.turn("unknown", new AbortController().signal).then(() => turns.push("shared"));
+    void shared.turn("unknown", new AbortController().signal).then(got("shared"));
     for (let i = 1; i <= 10; i++) void enter(`flood ${i}`, "flood");
-    await release();
+    await giveBack();
     shared.add("newcomer");
-    await release(3);
+    await giveBack(3);
     assert.deepEqual(turns, ["flood 10", "shared", "flood 9", "flood 8"]);
   });
 
   it("wait for one turn, and not for a round, if their address was not served while others flood", async () => {
-    const { turns, enter, release } = queueOf(0);
+    const { turns, enter, giveBack } = await takenQueue();
     for (let i = 0; i < 640; i++) void enter(`flood ${i}`, `address ${i % 64}`);
-    await release(3);
+    await giveBack(3);
     void enter("newcomer", "newcomer");
-    await release();
+    await giveBack();
     assert.deepEqual(turns.slice(3), ["newcomer"]);
   });
 
   it("wait behind those that are known to exist, and these take turns, too", async () => {
-    const { turns, enter, release } = queueOf(0);
+    const { turns, enter, giveBack } = await takenQueue();
     for (let i = 1; i <= 100; i++) void enter(`made up ${i}`, `address ${i}`);
     for (const name of ["known 1", "known 2"]) void enter(name, "a", "known");
     void enter("known 3", "b", "known");
     void enter("newest", "newest");
-    await release(4);
+    await giveBack(4);
     assert.deepEqual(turns, ["known 3", "known 2", "known 1", "newest"]);
   });
 
   it("wait behind rooms that were open before and behind recordings, whatever their address", async () => {
-    const { turns, enter, release } = queueOf(0);
+    const { turns, enter, giveBack } = await takenQueue();
     void enter("new", "a");
     void enter("known", "a", "known");
     void enter("recorded", "", "open");
     void enter("resumed", "b", "open");
-    await release(4);
+    await giveBack(4);
     assert.deepEqual(turns, ["recorded", "resumed", "known", "new"]);
   });
 
   it("are refused after 30 s, and forgotten when their viewers give up", async () => {
-    const { clock, turns, enter, release } = queueOf(0);
+    const { clock, turns, enter, giveBack } = await takenQueue();
     const gone = new AbortController();
     void enter("gone", "a", "unknown", gone.signal);
     void enter("waits", "a");
@@ -104,7 +122,7 @@ describe("videos that wait for a bootstrap", () => {
     void enter("late", "a");
     await clock.advance(1);
     assert.deepEqual(turns, ["gone: left", "waits: CAPACITY"]);
-    await release();
+    await giveBack();
     assert.deepEqual(turns.slice(2), ["late"]);
   });
 });
