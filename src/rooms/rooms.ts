@@ -47,8 +47,6 @@ export class Rooms {
   readonly #entries = new Map<string, VideoEntry>();
   /** The number of chats that are read or followed, by type. */
   readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
-  /** The entries whose rooms this instance reads. */
-  readonly #owned = new Set<VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   /** The stored parts of chats that are served without opening them, by the part: all who ask share one. */
@@ -92,13 +90,13 @@ export class Rooms {
       openings: this.openings,
       resolveChat: (request) => this.#resolveChat(request),
       retire: (room) => this.#retired.add(room),
-      roomsRead: () => this.#owned.size,
+      roomsRead: () => this.ownedEntries().length,
       stopped: this.#stopped.signal,
       stored: (videoId) => this.#stored(videoId),
     };
     const { rooms, viewers } = parts.telemetry;
     rooms.byState = () => this.#byState();
-    rooms.countInTop = () => [...this.#owned].filter(({ owned }) => owned?.isInTop).length;
+    rooms.countInTop = () => this.ownedEntries().filter(({ owned }) => owned?.isInTop).length;
     viewers.source = { count: () => this.viewerCount, byForm: () => this.#byForm() };
     void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
     parts.sources.share?.(this, this.stopped);
@@ -375,7 +373,7 @@ export class Rooms {
 
   /** The rooms that this instance reads. */
   ownedEntries(): VideoEntry[] {
-    return [...this.#owned];
+    return [...this.#entries.values()].filter(({ owned }) => owned);
   }
 
   /** The entry of a chat that is open here. */
@@ -412,8 +410,6 @@ export class Rooms {
   #recount(entry: VideoEntry, before: ChatType | undefined): void {
     if (before) this.#chats[before] -= 1;
     if (entry.chatType) this.#chats[entry.chatType] += 1;
-    if (entry.owned) this.#owned.add(entry);
-    else this.#owned.delete(entry);
     if (entry.isVacant) this.#entries.delete(entry.videoId);
   }
 
