@@ -95,9 +95,11 @@ export class Rooms {
       stored: (videoId) => this.#stored(videoId),
     };
     const { rooms, viewers } = parts.telemetry;
-    rooms.byState = () => this.#byState();
-    rooms.countInTop = () => this.ownedEntries().filter(({ owned }) => owned?.isInTop).length;
-    viewers.source = { count: () => this.viewerCount, byForm: () => this.#byForm() };
+    rooms.watch({
+      byState: () => this.#byState(),
+      countInTop: () => this.ownedEntries().filter(({ owned }) => owned?.isInTop).length,
+    });
+    viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
     void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
     parts.sources.share?.(this, this.stopped);
   }

@@ -104,13 +104,13 @@ export function observed(
       return false;
     }
   };
-  telemetry.store.source = {
+  telemetry.store.watch({
     sizeBytes: () => engine.sizeBytes(),
     // A disk that fails must not cost the other metrics.
     freeBytes: async () => engine.freeBytes?.().catch(() => Number.NaN),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
     isFull: () => health.isFull,
-  };
+  });
   const tallier = new Tallier(operations, clock, (key, error) => telemetry.store.uncounted(key, error));
   /**
    * Blanking removes authors and amounts, so the messages are counted first. If the store fails then, the

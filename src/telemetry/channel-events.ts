@@ -12,8 +12,7 @@ export type LookOutcome = (typeof LOOK_OUTCOMES)[number];
 export class ChannelEvents {
   readonly #log: Logger;
   readonly #looks: Counter<"outcome">;
-  /** The number of channels that are watched for a viewer or a recording; set by their watches. */
-  watched: () => number = () => 0;
+  #countWatched = () => 0;
 
   constructor(log: Logger, { reading, first }: MetricMakers) {
     this.#log = log;
@@ -24,8 +23,13 @@ export class ChannelEvents {
       LOOK_OUTCOMES,
     );
     first.gauge("relay_channels", "Channels watched for viewers or recordings", [], (channels) =>
-      channels.set(this.watched()),
+      channels.set(this.#countWatched()),
     );
+  }
+
+  /** `countWatched`: the number of channels that are watched for a viewer or a recording. */
+  watch(countWatched: () => number): void {
+    this.#countWatched = countWatched;
   }
 
   looked(outcome: LookOutcome): void {

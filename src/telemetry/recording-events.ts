@@ -11,8 +11,7 @@ const RUN_STATES = RECORDING_STATES.filter((state) => state !== "ended");
 
 export class RecordingEvents {
   readonly #log: Logger;
-  /** The states of the recordings that this instance has begun; set by them. */
-  states: () => Iterable<RecordingState> = () => [];
+  #states: () => Iterable<RecordingState> = () => [];
 
   constructor(log: Logger, { reading }: MetricMakers) {
     this.#log = log;
@@ -21,11 +20,16 @@ export class RecordingEvents {
       "Recordings that this instance runs, by state; failed: an error keeps it from recording",
       ["state"],
       (gauge) => {
-        const states = [...this.states()];
+        const states = [...this.#states()];
         for (const state of RUN_STATES)
           gauge.set({ state }, states.filter((other) => other === state).length);
       },
     );
+  }
+
+  /** `states`: of the recordings that this instance runs. */
+  watch(states: () => Iterable<RecordingState>): void {
+    this.#states = states;
   }
 
   /** A chat to be recorded cannot be read now. */

@@ -13,21 +13,26 @@ const CHECKPOINT_PARTS = ["position", "memory"] as const;
 
 export type CheckpointPart = (typeof CHECKPOINT_PARTS)[number];
 
+/** What gauges read of the rooms whenever metrics are collected. */
+interface RoomCounts {
+  /** The number of rooms by state. */
+  byState(): Record<string, number>;
+  /** The number of rooms that read Top chat although all messages are wanted. */
+  countInTop(): number;
+}
+
 export class RoomEvents {
   readonly #log: Logger;
   readonly #metrics: ReturnType<typeof createMetrics>;
-  /** The number of rooms by state; set by the rooms. */
-  byState: () => Record<string, number> = () => ({});
-  /** The number of rooms that read Top chat although all messages are wanted; set by the rooms. */
-  countInTop: () => number = () => 0;
+  #source: RoomCounts = { byState: () => ({}), countInTop: () => 0 };
 
   constructor(log: Logger, makers: MetricMakers) {
     this.#log = log;
-    this.#metrics = createMetrics(
-      makers,
-      () => this.byState(),
-      () => this.countInTop(),
-    );
+    this.#metrics = createMetrics(makers, () => this.#source);
+  }
+
+  watch(source: RoomCounts): void {
+    this.#source = source;
   }
 
   opened(
@@ -131,19 +136,15 @@ export class RoomEvents {
   }
 }
 
-function createMetrics(
-  { reading, first }: MetricMakers,
-  byState: () => Record<string, number>,
-  countInTop: () => number,
-) {
+function createMetrics({ reading, first }: MetricMakers, source: () => RoomCounts) {
   first.gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {
-    for (const [state, count] of Object.entries(byState())) rooms.set({ state }, count);
+    for (const [state, count] of Object.entries(source().byState())) rooms.set({ state }, count);
   });
   reading.gauge(
     "relay_rooms_in_top_chat",
     "Rooms that read Top chat only, although RELAY_CHAT_VIEW is all: messages are missing",
     [],
-    (rooms) => rooms.set(countInTop()),
+    (rooms) => rooms.set(source().countInTop()),
   );
   return {
     opened: reading.counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),

@@ -97,13 +97,17 @@ export class StoreEvents {
   readonly #metrics: ReturnType<typeof createMetrics>;
   readonly #unreadable = new Set<string>();
   #isShared = false;
-  /** Set once there is a store. */
-  source?: StoreSource;
+  /** Undefined until there is a store. */
+  #source: StoreSource | undefined;
 
   constructor(log: Logger, makers: MetricMakers) {
     this.#log = log;
     this.#makers = makers;
-    this.#metrics = createMetrics(makers, () => this.source);
+    this.#metrics = createMetrics(makers, () => this.#source);
+  }
+
+  watch(source: StoreSource): void {
+    this.#source = source;
   }
 
   /** Called at each reading of the row. A message or an end counts once; one message per room is logged. */

@@ -24,13 +24,12 @@ export class ViewerEvents {
   readonly #multiplexed = { merged: 0, channel: 0 };
   /** Since metrics were last collected: incrementing the counter at each write costs too much. */
   #sentBytes = 0;
-  /** Set by the rooms. */
-  source: ViewerSource = { count: () => 0, byForm: () => [] };
+  #source: ViewerSource = { count: () => 0, byForm: () => [] };
 
   constructor(log: Logger, makers: MetricMakers) {
     this.#log = log;
     this.#metrics = createMetrics(makers, {
-      source: () => this.source,
+      source: () => this.#source,
       multiplexed: this.#multiplexed,
       takeSentBytes: () => {
         const bytes = this.#sentBytes;
@@ -38,6 +37,10 @@ export class ViewerEvents {
         return bytes;
       },
     });
+  }
+
+  watch(source: ViewerSource): void {
+    this.#source = source;
   }
 
   /** A connection that carries several chats is open until `gone` aborts. */

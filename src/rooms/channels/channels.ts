@@ -58,8 +58,9 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     this.#begin = (channel, address) =>
       begin(channel, address, this.#closed.signal, this.#known.has(channel));
     this.#max = settings.maxRooms;
-    telemetry.channels.watched = () =>
-      this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
+    telemetry.channels.watch(() =>
+      this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0),
+    );
   }
 
   watch(channel: string, address: string): Watch {

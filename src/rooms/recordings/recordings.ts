@@ -56,7 +56,7 @@ export class Recordings {
     this.#fixed = new Set(fixed);
     const { rooms, recorded } = parts;
     rooms.keepFor({ places: () => this.#unopened, isFor: (videoId) => recorded.has(videoId) });
-    parts.telemetry.recordings.states = () => this.#running.values().map(({ report }) => report.state);
+    parts.telemetry.recordings.watch(() => this.#running.values().map(({ report }) => report.state));
   }
 
   /** Starts the fixed recordings and, if `isListRun`, this instance's part of the store's list. */

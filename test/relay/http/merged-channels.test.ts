@@ -188,7 +188,7 @@ describe("channels on one connection with videos", () => {
     assert.equal((refused.refusal as { code?: string }).code, "CAPACITY");
     viewer.leave();
     await relay.advance(1000);
-    assert.deepEqual([relay.rooms.viewerCount, await relay.telemetry.channels.watched?.()], [0, 0]);
+    assert.deepEqual([relay.rooms.viewerCount, await relay.metric("relay_channels")], [0, 0]);
   });
 });
 
