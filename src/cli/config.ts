@@ -18,7 +18,6 @@ export type EdgeConfig = ReturnType<typeof toEdgeConfig>;
 
 function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
   const keepaliveMs = v.RELAY_KEEPALIVE_MS;
-  const isBlanking = v.RELAY_DELETED === "blank";
   const http: HttpSettings = {
     keepaliveMs,
     access: {
@@ -27,7 +26,6 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
       tokenKey: v.RELAY_TOKEN_KEY,
       audience: v.RELAY_TOKEN_AUDIENCE,
     },
-    isBlanking,
     compression: v.RELAY_COMPRESSION === "auto",
     log: { longPollMs: v.RELAY_LONG_POLL_MS, sseMs: v.RELAY_LOG_SSE_MS },
     frameAncestors: v.RELAY_FRAME_ANCESTORS,
@@ -53,7 +51,7 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
       keepaliveMs,
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
-      isBlanking,
+      isBlanking: v.RELAY_DELETED === "blank",
     },
     http,
     logLevel: v.RELAY_LOG_LEVEL,

@@ -44,18 +44,29 @@ export async function startEdge(
       new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
   );
   starting.defer(() => channels.close());
-  const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });
+  const isBlanking = () => settings.isBlanking || origin.isBlanking;
+  const sources = new OriginRooms({
+    origin,
+    health,
+    clock,
+    telemetry,
+    events,
+    settings,
+    isBlanking,
+    isWorker,
+  });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const videoChannels = originVideoChannels(origin, clock, rooms);
-  const served = await port.open({ rooms, channels, videoChannels, source: origin, telemetry, clock });
+  const served = { rooms, channels, videoChannels, source: origin, telemetry, clock, isBlanking };
+  const listening = await port.open(served);
 
   const running = starting.move();
   const background = new AbortController();
   void health.watch(background.signal);
   void runCollections(clock, telemetry, background.signal);
   return {
-    url: served,
+    url: listening,
     unreadiness: () => rooms.unreadiness(),
     stop: async () => {
       background.abort();

@@ -106,7 +106,8 @@ export async function startService(
   const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
   const featuring = new Featuring(store);
   const source = { featuring, list, history, recordings, egresses };
-  const served = { rooms, channels, videoChannels, source, telemetry, clock };
+  const isBlanking = () => settings.isBlanking;
+  const served = { rooms, channels, videoChannels, source, telemetry, clock, isBlanking };
   stopped?.throwIfAborted();
   const url = await port.open(served);
 

@@ -38,7 +38,7 @@ interface PageParts {
   rooms: Rooms;
   history: History;
   /** Whether a stored message may change: deleted ones are blanked. */
-  isBlanking: boolean;
+  isBlanking(): boolean;
 }
 
 interface MessagesParts extends PageParts {
@@ -116,7 +116,7 @@ export async function historyPage(
   signal: AbortSignal,
 ): Promise<Answer> {
   const found = await history.page(request, Number(limit), signal);
-  const isFinal = found.next !== null && request.after !== undefined && !isBlanking;
+  const isFinal = found.next !== null && request.after !== undefined && !isBlanking();
   const state = rooms.stateOf(found.room);
   const written = await pageBody(found, state, FORMATS[format], options, isFinal, history.slices);
   const link = linksOf(query, found);

@@ -73,8 +73,6 @@ interface ReadingSettings {
 
 export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   access: AccessSettings;
-  /** Whether deleted messages are blanked in the store. */
-  isBlanking: boolean;
   /** By default `ANSWER_LIMITS`. */
   answers?: AnswerLimits;
   /** Whether to compress streams and histories for clients that accept it. */
@@ -108,6 +106,8 @@ export interface Served {
   clock: Clock;
   /** Where history, rooms and recordings come from: the instance's own store, or the origin of an edge. */
   source: OwnSource | Origin;
+  /** Whether deletions change stored messages; may change at any time. */
+  isBlanking(): boolean;
 }
 
 interface OwnSource {
@@ -119,7 +119,7 @@ interface OwnSource {
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, channels, videoChannels, source, telemetry, clock } = served;
+  const { rooms, channels, videoChannels, source, telemetry, clock, isBlanking } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const inFlight = new InFlightRequests();
@@ -182,7 +182,6 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };
-  const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
   const turns = new RequestTurns(PAGES, "pages");
   const reads = new LogReads({ rooms, clock, source, isBlanking, turns, log: settings.log });
   const pass = source instanceof Origin ? passOnTo(source, settings) : undefined;
@@ -193,7 +192,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     videoRoute(app, videoChannels);
   }
   if (pass) originRoutes(app, pass, access);
-  else ownRoutes(app, rooms, source as OwnSource, settings, access, clock, turns);
+  else ownRoutes(app, served, source as OwnSource, settings, access, turns);
   healthRoutes(app, { rooms, telemetry, group: settings.group, isBlanking, hasMetrics: settings.hasMetrics });
   pageRoutes(app, settings);
   return app;
@@ -201,8 +200,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 
 /** The operator's own server: the metrics, and the state of the service. `group`: see `HttpSettings`. */
 export function createMetricsServer(
-  { rooms, source, telemetry }: Served,
-  { group, timeouts, isBlanking }: Pick<HttpSettings, "group" | "timeouts" | "isBlanking">,
+  { rooms, telemetry, isBlanking }: Served,
+  { group, timeouts }: Pick<HttpSettings, "group" | "timeouts">,
 ): FastifyInstance {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -214,8 +213,7 @@ export function createMetricsServer(
   app.addHook("onRequest", async (request) => {
     if (request.is404) throw nothingAt(pathOf(request));
   });
-  const blanks = () => isBlanking || (source instanceof Origin && source.isBlanking);
-  healthRoutes(app, { rooms, telemetry, group, isBlanking: blanks, hasMetrics: true });
+  healthRoutes(app, { rooms, telemetry, group, isBlanking, hasMetrics: true });
   return app;
 }
 
@@ -244,11 +242,10 @@ function boundConnections(server: Server, max: number, telemetry: Telemetry): vo
 
 function ownRoutes(
   app: FastifyInstance,
-  rooms: Rooms,
+  { rooms, clock, isBlanking }: Served,
   { featuring, list, history, recordings, egresses }: OwnSource,
   settings: HttpSettings,
   access: Access,
-  clock: Clock,
   turns: RequestTurns,
 ): void {
   if (access.serves("poll")) callerPollingRoutes(app, egresses, clock);
@@ -263,8 +260,7 @@ function ownRoutes(
   if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (!access.serves("watch")) return;
   roomRoute(app, { list, activities: new Activities(history, clock), access, turns });
-  const { compression: compresses, isBlanking } = settings;
-  messagesRoute(app, { rooms, history, turns, compresses, isBlanking });
+  messagesRoute(app, { rooms, history, turns, compresses: settings.compression, isBlanking });
 }
 
 /**

@@ -20,6 +20,8 @@ interface OriginRoomsParts {
   telemetry: Telemetry;
   events: OriginEvents;
   settings: RoomSettings & { tailMessages: number };
+  /** Whether this edge or its origin blanks deleted messages; may change at any time. */
+  isBlanking(): boolean;
   /** Whether the origin is the first process of this service, where the addresses of viewers take turns. */
   isWorker?: boolean;
 }
@@ -40,7 +42,7 @@ export class OriginRooms implements RoomSources {
     applicant: RoomApplicant,
     stopped: AbortSignal,
   ): Promise<AcquiredRoom | NoRoom> {
-    const { origin, events, settings, isWorker } = this.#parts;
+    const { origin, events, settings, isBlanking, isWorker } = this.#parts;
     applicant.assertPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, stopped);
@@ -61,7 +63,7 @@ export class OriginRooms implements RoomSources {
       ...settings,
       // Asked at each deletion: a room may outlive a restart of the origin with another setting.
       get isBlanking() {
-        return settings.isBlanking || origin.isBlanking;
+        return isBlanking();
       },
     };
     const key = chatKey(videoId, chatNamed(chatType));

@@ -54,7 +54,8 @@ export class EdgeLife implements OriginService {
   ) {
     const { clock, origin, health } = parts;
     const { rooms: settings } = config;
-    const sources = new OriginRooms({ ...parts, telemetry, settings });
+    const isBlanking = () => settings.isBlanking || origin.isBlanking;
+    const sources = new OriginRooms({ ...parts, telemetry, settings, isBlanking });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.channels = new Channels(
       { telemetry, settings },
@@ -72,7 +73,7 @@ export class EdgeLife implements OriginService {
       clock,
       source: origin,
       log: config.http.log,
-      isBlanking: () => settings.isBlanking || origin.isBlanking,
+      isBlanking,
     });
     void health.watch(this.#background.signal);
   }

@@ -55,7 +55,7 @@ export class Life implements OriginService {
   readonly keepaliveMs: number;
   readonly #drainMs: number;
   readonly #history: History;
-  readonly #isBlanking: boolean;
+  readonly #isBlanking: () => boolean;
   readonly reads: LogReads;
   readonly #background = new AbortController();
   #door: Door | undefined;
@@ -124,14 +124,14 @@ export class Life implements OriginService {
     this.keepaliveMs = config.rooms.keepaliveMs;
     this.#drainMs = instance === "" ? 0 : config.drainMs;
     this.#history = new History(store, clock);
-    this.#isBlanking = settings.isBlanking;
+    this.#isBlanking = () => settings.isBlanking;
     this.reads = new LogReads({
       turns: new RequestTurns(PAGES, "pages"),
       rooms: this.rooms,
       clock,
       source: { history: this.#history },
       log: config.http.log,
-      isBlanking: () => settings.isBlanking,
+      isBlanking: this.#isBlanking,
     });
   }
 

@@ -59,6 +59,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
     history,
     recordings,
     store,
+    isBlanking: () => settings.isBlanking,
     [Symbol.asyncDispose]: dispose,
   };
 }

@@ -164,7 +164,7 @@ describe("room polling, it ends while a page of it is read", () => {
       await viewer.ended();
       return await read(...part);
     };
-    const parts = { rooms, history: new History(store, clock), isBlanking: false };
+    const parts = { rooms, history: new History(store, clock), isBlanking: () => false };
     const page = async () => {
       const answer = await historyAnswer(`videoId=${VIDEO}`, parts, AbortSignal.any([]));
       const { state, base, head } = JSON.parse(await text(answer.body));
