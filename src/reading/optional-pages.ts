@@ -80,9 +80,15 @@ export class OptionalPages {
     const limitMs = Math.max(LEAST_MS, settings.windowMs - unreadMs);
     const reopen = (own: CallOptions) => egress.liveChat.reopen(this.#videoId, position, own);
     const standing = await this.#attempt(options, reopen, limitMs);
-    if (standing?.is !== "there") return telemetry.mark("quiet: page not given");
+    if (standing?.is !== "there") {
+      telemetry.mark("quiet: page not given");
+      return undefined;
+    }
     const { page } = standing;
-    if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
+    if (await appender.holdsAll(page.items, options.signal)) {
+      telemetry.mark("quiet: nothing new");
+      return undefined;
+    }
     telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
     return page;
   }
@@ -91,7 +97,9 @@ export class OptionalPages {
   async answerAfter({ position }: Page, options: CallOptions): Promise<PollAnswer | undefined> {
     const { egress, telemetry } = this.#parts;
     const answer = await this.#attempt(options, (own) => egress.liveChat.read(this.#videoId, position, own));
-    return answer?.kind === "batch" ? answer : telemetry.mark("quiet: no answer");
+    if (answer?.kind === "batch") return answer;
+    telemetry.mark("quiet: no answer");
+    return undefined;
   }
 
   /**

@@ -42,4 +42,4 @@ export const MARKS = [
 type Mark = (typeof MARKS)[number];
 
 /** Called when a branch is taken. */
-export type Marker = (mark: Mark) => undefined;
+export type Marker = (mark: Mark) => void;

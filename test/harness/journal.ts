@@ -33,7 +33,7 @@ export class Journal {
   }
 
   /** A branch was taken. */
-  mark(mark: string): undefined {
+  mark(mark: string): void {
     this.note(`mark ${mark}`);
     this.count(mark);
   }
