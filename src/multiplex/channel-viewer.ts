@@ -12,7 +12,7 @@ import type { StreamEnd } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import type { ChannelPlace } from "../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
-import type { Broadcast, WatchedChannel } from "../rooms/channels/broadcasts.ts";
+import { type Broadcast, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { MessageFilter } from "../serving/message-filter.ts";
 import type { StreamRequest } from "../serving/room.ts";
@@ -418,9 +418,4 @@ export class ChannelViewer {
     const [oldest] = this.#cursors.keys();
     if (oldest !== undefined && this.#cursors.size > MAX_CURSORS) this.#cursors.delete(oldest);
   }
-}
-
-/** The state for a viewer that this service cannot serve now, although the channel has a stream. */
-function waitingOf({ videoId: _, startsAt: __, ...names }: ChannelState, reason: string): ChannelState {
-  return { ...names, state: "waiting", reason };
 }

@@ -6,7 +6,7 @@ import { after, type Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/full-stop.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { Broadcasts, type WatchedChannel } from "../rooms/channels/broadcasts.ts";
+import { Broadcasts, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, liveIn, stateIn } from "./channel-lines.ts";
@@ -130,8 +130,8 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #wait(error: Error): void {
-    const { videoId: _, startsAt: __, ...names } = this.broadcasts.state ?? { channel: this.channel };
-    this.#show({ ...names, state: "waiting", reason: withoutStop(error.message) });
+    const { state = { channel: this.channel, state: "waiting" } } = this.broadcasts;
+    this.#show(waitingOf(state, withoutStop(error.message)));
   }
 
   /** While the origin is away, the state of a channel stays as it is, and its rooms continue. */

@@ -140,6 +140,14 @@ export class Broadcasts {
   }
 }
 
+/** The state while the channel's stream, if it has one, cannot be served: a wait for this reason. */
+export function waitingOf(
+  { videoId: _, startsAt: __, ...names }: ChannelState,
+  reason: string,
+): ChannelState {
+  return { ...names, state: "waiting", reason };
+}
+
 /** Adds to a set, which then forgets its oldest value if it is too large. */
 export function addBounded(set: Set<string>, added: string, maxSize: number): void {
   set.add(added);
