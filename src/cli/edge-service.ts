@@ -1,9 +1,9 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../base/clock.ts";
-import { OriginChannelWatch } from "../origin/channel-watch.ts";
 import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { HttpOrigin } from "../origin/http-origin.ts";
 import { Origin } from "../origin/origin.ts";
+import { OriginChannelWatch } from "../origin/origin-channel-watch.ts";
 import { OriginHealth } from "../origin/origin-health.ts";
 import { OriginRooms } from "../origin/origin-rooms.ts";
 import { Channels } from "../rooms/channels/channels.ts";

@@ -3,9 +3,9 @@
  * first, so that HTTP answers until the last stream has ended; then HTTP, store and upstream.
  */
 import type { Clock } from "../base/clock.ts";
+import { ChannelWatch } from "../rooms/channels/channel-watch.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { readVideoChannels } from "../rooms/channels/video-channels.ts";
-import { ChannelWatch } from "../rooms/channels/watch.ts";
 import { Featuring } from "../rooms/featuring.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";

@@ -3,9 +3,9 @@
 import { startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
+import { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
-import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { Featuring } from "../../src/rooms/featuring.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";

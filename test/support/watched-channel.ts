@@ -2,7 +2,7 @@
 
 import type { ChannelScenario } from "../../simulator/simulated-channel.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
-import type { ChannelWatch } from "../../src/rooms/channels/watch.ts";
+import type { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 
 export const HANDLE = "@somebody";

@@ -26,8 +26,8 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { recordedBroadcasts } from "../channels/broadcast-choice.ts";
+import type { ChannelWatch } from "../channels/channel-watch.ts";
 import type { Channels } from "../channels/channels.ts";
-import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 
 const RETRY_MS = 60_000;

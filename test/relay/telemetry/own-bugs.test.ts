@@ -6,7 +6,7 @@ import { ChannelViewer } from "../../../src/multiplex/channel-viewer.ts";
 import { Multiplex } from "../../../src/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../../src/multiplex/parts.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
-import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
+import type { ChannelWatch } from "../../../src/rooms/channels/channel-watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { MessageFilter } from "../../../src/serving/message-filter.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import { OriginChannelWatch } from "../../../src/origin/channel-watch.ts";
 import type { Origin } from "../../../src/origin/origin.ts";
+import { OriginChannelWatch } from "../../../src/origin/origin-channel-watch.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
