@@ -5,7 +5,7 @@
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { FramePlace } from "../serving/framing.ts";
 import type { Multiplex } from "./multiplex.ts";
-import type { ChatPart } from "./parts.ts";
+import type { ChatPart } from "./chat-events.ts";
 
 export class ChatWriter {
   readonly videoId: string;

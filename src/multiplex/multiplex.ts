@@ -9,7 +9,7 @@ import { EVENTS, type Events, type Format } from "../serving/framing.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ChatPart, partOf } from "./parts.ts";
+import { type ChatPart, partOf } from "./chat-events.ts";
 
 /** The sink of the whole connection. */
 export type BodySink = Sink & { readonly form: BodyForm };

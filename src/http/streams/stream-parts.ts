@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { type BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import type { MultiplexParts } from "../../multiplex/multiplex-viewer.ts";
-import { PART_FORMS } from "../../multiplex/parts.ts";
+import { PART_FORMS } from "../../multiplex/chat-events.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";

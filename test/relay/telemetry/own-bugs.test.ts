@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { errorConverter } from "../../../src/http/error-answers.ts";
 import { ChannelViewer } from "../../../src/multiplex/channel-viewer.ts";
 import { Multiplex } from "../../../src/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../../src/multiplex/parts.ts";
+import { PART_FORMS } from "../../../src/multiplex/chat-events.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/channel-watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";

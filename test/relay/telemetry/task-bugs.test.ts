@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { pino } from "pino";
 import { Random } from "../../../simulator/random.ts";
 import { Multiplex } from "../../../src/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../../src/multiplex/parts.ts";
+import { PART_FORMS } from "../../../src/multiplex/chat-events.ts";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/channel-watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/channel-watch.ts";
 import { OpeningTimeout } from "../../../src/rooms/opening-timeout.ts";
