@@ -8,7 +8,7 @@ import { type Form, ownBytes, type Packet } from "../serving/form.ts";
 import { EVENTS, type Format, factData, initOf } from "../serving/framing.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 
-export type ChatPart =
+export type ChatEvent =
   | { kind: "init"; init: Init }
   /** `rest`: a message's frame without its beginning. */
   | { kind: "messages"; frames: readonly { cursor: number; rest: Buffer }[] }
@@ -20,20 +20,20 @@ export type ChatPart =
   | { kind: "end"; end: StreamEnd; unreported: number | undefined };
 
 /** A packet without bytes of its own. */
-interface PartPacket extends Packet {
-  readonly part: ChatPart;
+interface EventPacket extends Packet {
+  readonly event: ChatEvent;
 }
 
 const NOTHING = Buffer.alloc(0);
 const IDLE = packetOf({ kind: "idle" });
 
-/** The part that a packet stands for, if it was made by one of `PART_FORMS`. */
-export function partOf(packet: Packet): ChatPart {
-  return (packet as PartPacket).part;
+/** The event that a packet stands for, if it was made by one of `CHAT_EVENT_FORMS`. */
+export function eventOf(packet: Packet): ChatEvent {
+  return (packet as EventPacket).event;
 }
 
-function packetOf(part: ChatPart, size = 0): PartPacket {
-  return { bytes: NOTHING, size, part };
+function packetOf(event: ChatEvent, size = 0): EventPacket {
+  return { bytes: NOTHING, size, event };
 }
 
 function formOf(format: Format, details: boolean): Form {
@@ -65,7 +65,7 @@ function sizeOf(frames: readonly Buffer[]): number {
 }
 
 /** By format, and by whether messages carry `details`. */
-export const PART_FORMS = {
+export const CHAT_EVENT_FORMS = {
   sse: { plain: formOf("sse", false), detailed: formOf("sse", true) },
   ndjson: { plain: formOf("ndjson", false), detailed: formOf("ndjson", true) },
 };

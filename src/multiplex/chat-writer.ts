@@ -4,8 +4,8 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { FramePlace } from "../serving/framing.ts";
+import type { ChatEvent } from "./chat-events.ts";
 import type { Multiplex } from "./multiplex.ts";
-import type { ChatPart } from "./chat-events.ts";
 
 export class ChatWriter {
   readonly videoId: string;
@@ -39,24 +39,24 @@ export class ChatWriter {
     return this.#isBegun;
   }
 
-  /** Writes what a part says, except the end of the chat, which it returns. */
-  write(part: ChatPart): StreamEnd | undefined {
-    switch (part.kind) {
+  /** Writes an event, except the end of the chat, which it returns. */
+  write(event: ChatEvent): StreamEnd | undefined {
+    switch (event.kind) {
       case "init":
-        this.#begin(part.init);
+        this.#begin(event.init);
         return undefined;
       case "messages":
-        this.#multiplex.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
+        this.#multiplex.write(...event.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
       case "fact":
-        this.#multiplex.write(part.frame);
+        this.#multiplex.write(event.frame);
         return undefined;
       case "cursor":
-        this.#report(part.cursor);
+        this.#report(event.cursor);
         return undefined;
       case "end":
-        if (part.unreported !== undefined) this.#report(part.unreported);
-        return part.end;
+        if (event.unreported !== undefined) this.#report(event.unreported);
+        return event.end;
       case "idle": // the connection has keepalives of its own
         return undefined;
     }

@@ -80,8 +80,8 @@ export class MultiplexViewer implements Disposable {
     const { rooms, form, toRelayError } = this.#parts;
     const multiplex = this.#multiplex;
     let end: StreamEnd | undefined;
-    const branch = multiplex.branch(form, (part) => {
-      end = writer.write(part);
+    const branch = multiplex.branch(form, (event) => {
+      end = writer.write(event);
       if (end) ended?.(end);
     });
     const open = () => {

@@ -9,7 +9,7 @@ import { EVENTS, type Events, type Format } from "../serving/framing.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ChatPart, partOf } from "./chat-events.ts";
+import { type ChatEvent, eventOf } from "./chat-events.ts";
 
 /** The sink of the whole connection. */
 export type BodySink = Sink & { readonly form: BodyForm };
@@ -42,8 +42,8 @@ export class Multiplex implements SinkOwner {
     return this.sink.isFull;
   }
 
-  /** A sink for the viewer of one chat. `receive` gets the viewer's parts, and writes them here. */
-  branch(form: Form, receive: (part: ChatPart) => void): Branch {
+  /** A sink for the viewer of one chat. `receive` gets the viewer's events, and writes them here. */
+  branch(form: Form, receive: (event: ChatEvent) => void): Branch {
     const branch = new Branch(this, form, receive);
     this.#branches.add(branch);
     return branch;
@@ -120,11 +120,11 @@ export class Branch implements Sink {
   /** Resolves when the viewer has left. */
   readonly left: Promise<void>;
   readonly #multiplex: Multiplex;
-  readonly #receive: (part: ChatPart) => void;
+  readonly #receive: (event: ChatEvent) => void;
   readonly #leave: () => void;
   #owner: BranchOwner | undefined;
 
-  constructor(multiplex: Multiplex, form: Form, receive: (part: ChatPart) => void) {
+  constructor(multiplex: Multiplex, form: Form, receive: (event: ChatEvent) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.form = form;
     this.left = promise;
@@ -134,7 +134,7 @@ export class Branch implements Sink {
   }
 
   write(packet: Packet): void {
-    this.#receive(partOf(packet));
+    this.#receive(eventOf(packet));
     this.#multiplex.hadTurn(this);
   }
 

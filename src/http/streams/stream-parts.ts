@@ -3,9 +3,9 @@
  * connection that carries several chats.
  */
 import type { Clock } from "../../base/clock.ts";
+import { CHAT_EVENT_FORMS } from "../../multiplex/chat-events.ts";
 import { type BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import type { MultiplexParts } from "../../multiplex/multiplex-viewer.ts";
-import { PART_FORMS } from "../../multiplex/chat-events.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
@@ -67,7 +67,7 @@ export function openMultiplex(
   const multiplex = new Multiplex(open(), format);
   telemetry.viewers.multiplexed(kind, multiplex.gone);
   void multiplex.keepOpen({ clock, telemetry, keepaliveMs });
-  const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
+  const form = CHAT_EVENT_FORMS[format][isDetailed ? "detailed" : "plain"];
   return {
     multiplex,
     parts: { rooms, clock, form, toRelayError: errorConverter(MULTIPLEX_PATHS[kind], telemetry) },

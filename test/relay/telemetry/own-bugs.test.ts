@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { errorConverter } from "../../../src/http/error-answers.ts";
 import { ChannelViewer } from "../../../src/multiplex/channel-viewer.ts";
+import { CHAT_EVENT_FORMS } from "../../../src/multiplex/chat-events.ts";
 import { Multiplex } from "../../../src/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../../src/multiplex/chat-events.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/channel-watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
@@ -109,7 +109,7 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   const { rooms, clock, telemetry } = relay;
   const { videoChannels } = relay.service;
   const toRelayError = errorConverter("/v1/stream", telemetry);
-  const parts = { watch, videoChannels, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
+  const parts = { watch, videoChannels, rooms, clock, form: CHAT_EVENT_FORMS.sse.plain, toRelayError };
   const request = {
     backfill: 0,
     filter: MessageFilter.everything,

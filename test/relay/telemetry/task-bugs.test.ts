@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
 import { Random } from "../../../simulator/random.ts";
+import { CHAT_EVENT_FORMS } from "../../../src/multiplex/chat-events.ts";
 import { Multiplex } from "../../../src/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../../src/multiplex/chat-events.ts";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/channel-watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/channel-watch.ts";
 import { OpeningTimeout } from "../../../src/rooms/opening-timeout.ts";
@@ -168,7 +168,7 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
   "keepalives of a connection": {
     begin: ({ relay, telemetry, step, signal }) => {
       const line = new Multiplex(new SimulatedSink(FORMS.sse.plain.bare, () => {}), "sse");
-      const branch = line.branch(PART_FORMS.sse.plain, () => {});
+      const branch = line.branch(CHAT_EVENT_FORMS.sse.plain, () => {});
       const keepalive = () => step(undefined);
       branch.attach({ keepalive, isReading: false, endAt() {}, drained() {}, closed() {} });
       void line.keepOpen({ clock: relay.clock, telemetry, keepaliveMs: 5000 });
