@@ -134,7 +134,7 @@ export function observed(
     },
     finish: async (claim, end) => {
       await operations.finish(claim, end);
-      tallier.finished(claim.key);
+      tallier.countSoon(claim.key);
     },
     getAccount: (key) => tallier.account(key),
     health,

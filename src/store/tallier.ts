@@ -46,11 +46,11 @@ export class Tallier {
 
   /** Call it after an append. Counts the room from time to time. */
   appended(key: ChatKey, before: number, head: number): void {
-    if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.finished(key);
+    if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.countSoon(key);
   }
 
-  /** Call it when a room was finished. Counts it soon. */
-  finished(key: ChatKey): void {
+  /** Call it when a room was finished. */
+  countSoon(key: ChatKey): void {
     this.#waiting.add(key);
     if (!this.#isWorking) void this.#work();
   }
