@@ -61,7 +61,7 @@ export class Hold implements Claim, AsyncDisposable {
   readonly epoch: number;
   /** The room as it was taken; undefined if it does not exist yet, so that the first append creates it. */
   readonly room: RoomRecord | undefined;
-  /** The cursor after which the room continues. */
+  /** The room's head when it was taken, after which it continues. */
   readonly head: number;
   readonly #keeper: Keeper;
   readonly #lost = new AbortController();

@@ -7,8 +7,8 @@
 /**
  * `poll`: the next poll of a live chat. `opening`: a viewer waits for a chat to be found. `caller`: a client
  * polls by itself. `recovery`: a room loads a page, or retries after one failure. `retry`: it retries after
- * more than one. `look`: a page of a channel. `replay`: the next poll of a replay. `probe`: a
- * diagnosis, or what a video is.
+ * more than one. `look`: a page of a channel, or of a video whose chat is awaited. `replay`: the next poll of
+ * a replay. `probe`: a diagnosis, or what a video is.
  */
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
