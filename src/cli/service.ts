@@ -28,7 +28,7 @@ import { openNamedStore } from "./open-store.ts";
 
 /**
  * The first cursors of a store in memory are up to a day ahead of the clock, at random: after a restart with
- * a clock that was set back, they would else be those of the store before.
+ * a clock that was set back, they could otherwise repeat those of the previous store.
  */
 const MOST_AHEAD_MS = 24 * 3_600_000;
 

@@ -18,7 +18,7 @@ import type { Branch, Multiplex } from "./multiplex.ts";
  */
 const MIN_RETRY_MS = 30_000;
 const RETRY_SPREAD = 0.5;
-/** The maximum wait before a room is entered again that another instance has released. */
+/** The longest wait before re-entering a room that another instance released. */
 const REOPEN_MS = 1000;
 
 /** The request of a chat, without what its connection decides. */

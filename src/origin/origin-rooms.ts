@@ -76,7 +76,8 @@ export class OriginRooms implements RoomSources {
 
   /**
    * A stream that has begun. The replay begins after its last cursor, which names it: an origin may still
-   * give newcomers the live chat. So does a chat that may come back, which is waited for.
+   * give newcomers the live chat. A chat that may come back also begins after its last cursor, so that the
+   * origin waits for it.
    */
   async #begun(
     videoId: string,

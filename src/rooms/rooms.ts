@@ -49,7 +49,7 @@ export class Rooms {
   readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
-  /** The stored parts of chats that are served without opening them, by the part: all who ask share one. */
+  /** Rooms that serve a stored part of a chat without opening it, by that part; requests for it share one. */
   readonly #excerpts = new Map<string, Room>();
   /** The reads of the stored chats of videos that are in flight. */
   readonly #storedReads = new Map<string, Promise<StoredChat[]>>();

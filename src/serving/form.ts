@@ -8,7 +8,7 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
 import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
 
-/** Forms of which a body has all in its first write, plain and compressed, without HTTP's chunked coding. */
+/** Forms of bodies that are complete after the first write: plain or gzip, not chunked. */
 type WholeForms = Record<"plain" | "gzip", Form>;
 
 /** Frames for one write, as bytes that viewers of the same form share. */

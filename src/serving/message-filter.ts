@@ -20,7 +20,7 @@ export interface Worth {
 
 type Test = (message: EncodedMessage) => boolean;
 
-/** Deletions concern messages that were let through before, and a gap is nobody's. */
+/** Deletions concern messages that were let through before, and a gap has no author. */
 const ALWAYS = filterOf(GROUPS.moderation);
 const PAID = filterOf(GROUPS.paid) & ~GAP;
 

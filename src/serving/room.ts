@@ -38,7 +38,7 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `chat-choice.ts` says. */
   chat?: Chat | undefined;
-  /** The cursors of the replay that goes on and has `lastEventId`: a room of the live chat is behind. */
+  /** The cursors of the replay that goes on and has `lastEventId`: a room of the live chat is out of date. */
   replay?: CursorRange | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;
@@ -98,7 +98,7 @@ export class Room implements ViewerHost, StartingRoom {
   #chats: Pick<Init, "chats"> = {};
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
-  /** What this instance has read of the chat, once it does not any more; undefined if it never did. */
+  /** The view that this instance read, kept after reading ends; undefined if it never read the chat. */
   view: ChatView | undefined;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;

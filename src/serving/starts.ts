@@ -17,7 +17,7 @@ import { rareTypesOf } from "./type-filter.ts";
 
 /** Messages in one read of the store that looks for a start. */
 const READ_MESSAGES = 500;
-/** Messages that are looked at for a backfill of which the type alone does not decide. */
+/** Messages examined for a backfill whose filter needs more than the type. */
 const MAX_EXAMINED = 20_000;
 
 /** Where a connection asks to begin. */
@@ -82,7 +82,7 @@ export class Starts {
     }
   }
 
-  /** What the video is, as far as the starts that were found have shown it. */
+  /** What the last read of the room said of the video. */
   get video(): VideoFacts | undefined {
     return this.#log.video ?? this.#video;
   }

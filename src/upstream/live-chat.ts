@@ -131,9 +131,9 @@ export class LiveChat {
 
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
-   * refused or are old. A live chat of which a replay is found is over, and so is a replay that is gone for
-   * good. Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown, or if a
-   * replay may come back, as its end was not read.
+   * refused or are old. A live chat is over once a replay is found; a replay is over if it is gone for good.
+   * Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown, or if a replay
+   * may come back, as its end was not read.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.find(videoId, options, known);

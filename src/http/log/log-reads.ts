@@ -1,6 +1,6 @@
 /**
- * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Nothing of it is per
- * reader that could be per log.
+ * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Work is shared per
+ * log, not repeated per reader.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";

@@ -63,7 +63,7 @@ export class Backpressure {
     socket.resetAndDestroy();
   }
 
-  /** Closes those whose stream has ended, whatever they have not taken. */
+  /** Closes the connections whose stream has ended, even with unread bytes. */
   close(): void {
     for (const socket of this.#ending) socket.destroy();
   }

@@ -53,7 +53,7 @@ export async function openChannel(
   void follow(multiplex, request, { ...parts, watch, videoChannels }, opening.move());
 }
 
-/** Apart from the request, which is released while the connection lasts. */
+/** A separate function, so that the request can be freed while the connection lasts. */
 async function follow(
   multiplex: Multiplex,
   request: ChannelRequest,

@@ -89,8 +89,8 @@ export function endIdleTime(socket: GivenBack): void {
 }
 
 /**
- * Node calls a request late of which not a byte has come, on a new connection and on one that was given back.
- * Returns whether this is so, and closes the new one. The other has its time.
+ * Node also reports a timeout for a connection on which no byte of a request has arrived: a new one, or one
+ * that was given back. Returns whether this is so, and closes the new one. The other has its time.
  */
 export function isOnlyIdle(socket: GivenBack): boolean {
   const { bytesRead, [answeredAt]: before = 0 } = socket;

@@ -1,5 +1,5 @@
 /**
- * Distinguishes a notice that comes again in earnest (slow mode on, off, on) from one that is only repeated.
+ * Distinguishes a notice that is really sent again (slow mode on, off, on) from one that is only repeated.
  * The upstream's id of a notice is new whenever a page shows it, so a page's notice is known by its text;
  * that of a poll is new if its id is. The room counts the notices of one text: the stored ones are the count,
  * and commit with the memory of their ids.

@@ -24,9 +24,9 @@ import type { OpeningQueue } from "../opening-queue.ts";
 import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
 import { addBounded, Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 
-/** How long a listed video is left alone that does not exist, or was never a stream. */
+/** How long to ignore a listed video that does not exist or was never a stream. */
 const NO_CHAT_MS = 600_000;
-/** The longest wait before a channel is looked at again that is known, and cannot be found. */
+/** The longest wait between looks at a known channel that cannot be found. */
 const MAX_ABSENT_MS = 600_000;
 /** Ended streams to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;

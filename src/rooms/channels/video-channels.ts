@@ -41,7 +41,7 @@ export function readVideoChannels(
   const sources: VideoChannelSources = {
     keyOf: (videoId) => videoId,
     stored: async (videoId) => {
-      // As many reads whatever is stored.
+      // The same number of reads whether or not it is stored.
       const known = CHATS.map(async (chat) => {
         const key = chatKey(videoId, chat);
         const [room, names] = await Promise.all([store.getRoom(key), store.getChannels(key)]);

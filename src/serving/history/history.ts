@@ -42,7 +42,7 @@ export interface HistoryRequest {
   from?: number | undefined;
   /** Only messages stored earlier than this. */
   to?: number | undefined;
-  /** The same by the chat's own time: the running maximum of it is what counts. */
+  /** The same by the chat's own time, compared with its running maximum. */
   saidFrom?: SaidTime | undefined;
   saidTo?: SaidTime | undefined;
   filter: HistoryFilter;
@@ -101,7 +101,7 @@ export interface WholeHistory {
   /** The part's first cursor, exclusive, and its last one. */
   after: number;
   last: number;
-  /** The same for the same messages, of whatever request. */
+  /** Equal for requests that yield the same messages. */
   key: string;
   /** The place after a batch, or the first one; undefined if there is none. */
   place(after?: Pick<Batch, "to" | "limit">): Place | undefined;

@@ -23,7 +23,7 @@ export interface Reserve {
   isFor(videoId: string): boolean;
 }
 
-/** Permission to look for a video's chat. Disposing gives it back. */
+/** Permission to search for a video's chat. Disposing gives it back. */
 export interface OpeningTurn extends Disposable {
   egress: Egress;
 }
@@ -89,8 +89,8 @@ export class EgressPool {
   }
 
   /**
-   * Permission to look for a chat; undefined if as many are being looked for as may be. If all egresses are
-   * throttled, everybody gets it, because the look then fails at once.
+   * Permission to search for a chat; undefined if the limit of searches is reached. If all egresses are
+   * throttled, everybody gets it, because the search then fails at once.
    */
   takeOpening(): OpeningTurn | undefined {
     const { best } = this;
