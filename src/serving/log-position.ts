@@ -29,7 +29,7 @@ export function positionIn(position: LogPosition, floor: number, end: number): n
   if (position === "begin" || position === floor) return floor; // beyond the end if nothing is left
   if (position === "now") return end;
   if (position >= floor && position <= end) return position;
-  const where = position < floor ? "the messages after it are gone" : "it is of another store";
+  const where = position < floor ? "the messages after it are gone" : "it comes from another store";
   throw new RelayError(
     "OFFSET_GONE",
     `offset: is not in this log: ${where}. The log begins at ${offsetOf(floor)}.`,

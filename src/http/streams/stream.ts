@@ -51,7 +51,7 @@ export function streamAsked({ query, headers }: StreamInput<StreamQuery>) {
   if (query.chat !== undefined && query.until === undefined)
     throw new RelayError(
       "INVALID_REQUEST",
-      "chat: needs until=now; a stream that goes on is of the chat that does.",
+      "chat: only valid with until=now; other streams choose the chat themselves.",
     );
   if (videoId === undefined) return channelAsked({ query, headers });
   return {

@@ -1,5 +1,5 @@
 /**
- * Notices of one text: one that comes again in earnest is another message, one that is only shown or read
+ * Notices of one text: one that is really sent again is another message, one that is only shown or read
  * again is not.
  */
 import assert from "node:assert/strict";
@@ -117,7 +117,7 @@ describe("a room", () => {
     return { relay, chat, viewer, say, notices };
   }
 
-  it("repeats a notice that comes again in earnest, and not those that its pages show under new ids", async () => {
+  it("repeats a notice that is really sent again, and not those that its pages show under new ids", async () => {
     const { relay, chat, say, notices } = await watched();
     await say(notice("b"));
     assert.deepEqual(notices(), ["", ":2"]);

@@ -40,7 +40,7 @@ describe("the position of an offset", () => {
     );
     for (const [position, why] of [
       [9, "the messages after it are gone"],
-      [21, "it is of another store"],
+      [21, "it comes from another store"],
     ] as const)
       assert.throws(() => positionIn(position, 10, 20), {
         code: "OFFSET_GONE",
