@@ -68,7 +68,7 @@ export function withAnswer(
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: read, above, gapBefore: gap }];
+  if (!last) return [{ items: read, above, suspectedGap: gap }];
   const before = pages.slice(0, -1);
   const showsBacklog = !lastOf([last]) || areJoined(last.items, read);
   const answer = showsBacklog ? knownByText(read) : read;
@@ -81,7 +81,7 @@ export function withAnswer(
   if (!isShort)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
   if (isJoined) return toBatches([...before, merged]);
-  return [...toBatches(pages), { items: answer, gapBefore: gap }];
+  return [...toBatches(pages), { items: answer, suspectedGap: gap }];
 }
 
 /**
@@ -107,7 +107,7 @@ export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): 
   return batches.flatMap((batch) => {
     const begin = batch.items.findIndex((item) => isSaid(item) && ids.has(item.message.id));
     const inTop = batch.items.slice(0, Math.max(begin, 0));
-    if (!batch.gapBefore || !inTop.some(isSaid)) return [batch];
+    if (!batch.suspectedGap || !inTop.some(isSaid)) return [batch];
     return [
       { ...batch, items: inTop },
       { ...batch, items: batch.items.slice(begin) },
@@ -117,5 +117,5 @@ export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): 
 
 /** The batches of the pages, if no answer follows them. */
 export function toBatches(pages: readonly FreshPage[]): readonly ReadBatch[] {
-  return pages.map(({ items, above, gap }) => ({ items, above, gapBefore: gap }));
+  return pages.map(({ items, above, gap }) => ({ items, above, suspectedGap: gap }));
 }

@@ -45,7 +45,7 @@ function gapMessage({ sinceMs, untilMs, reason }: Gap, cursor: number, moment: A
 export interface ReadBatch {
   items: readonly Item[];
   /** The gap that may be before them. */
-  gapBefore?: Gap | undefined;
+  suspectedGap?: Gap | undefined;
   /** The banners and open polls above the chat behind that gap, if a whole page shows them. */
   above?: AboveChat | undefined;
   /** Whether the chat ends with them: then a gap is shown even if no message follows. */
@@ -109,8 +109,8 @@ export function showGaps(
   /** The messages that take down all that this page lacks. */
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const { items, gapBefore, above: shownAbove, isLast } of batches) {
-    gap = lasting(gap, gapBefore);
+  for (const { items, suspectedGap, above: shownAbove, isLast } of batches) {
+    gap = lasting(gap, suspectedGap);
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
     next += items.length;

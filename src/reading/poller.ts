@@ -343,7 +343,7 @@ export class Poller {
       this.#timeline.heldUp("unreachable");
     } else this.#hidden();
     this.#pageSaid = absence.is;
-    await this.#append([{ items: [], gapBefore: gap }], this.#position, signal);
+    await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
     return { delayMs: waits.next(this.#parts.isWatched()) };
   }
 

@@ -113,7 +113,7 @@ export class ReadingTimeline {
     this.#lateAnswers.answered(answer);
     const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
     if (!rest) return batches;
-    return [...batches, { items: rest.items, gapBefore: this.#gapBetween(first.wallAt, rest.wallAt) }];
+    return [...batches, { items: rest.items, suspectedGap: this.#gapBetween(first.wallAt, rest.wallAt) }];
   }
 
   /** The batches of the pages, if no answer follows them. */

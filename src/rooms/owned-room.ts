@@ -294,9 +294,9 @@ export class OwnedRoom {
     const isGood = absence.is === "off";
     const { upstreamNow } = hiddenTime(parts);
     const isLate = isGood && lastReadAgoMs(record) > settings.windowMs;
-    const gapBefore = isLate ? gapBetween(last, record, wallAt(asked, clock)) : undefined;
+    const suspectedGap = isLate ? gapBetween(last, record, wallAt(asked, clock)) : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
-    await appender.appendOnce([{ items: [], gapBefore }], {
+    await appender.appendOnce([{ items: [], suspectedGap }], {
       position: knownPosition(record),
       startedAt: isGood ? asked.startedAt : last.startedAt,
       notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
@@ -326,7 +326,7 @@ export class OwnedRoom {
     const gap = isLate ? gapBetween(last, room, wallAt(asked, clock)) : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
-    await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
+    await appender.appendOnce([{ items: [], suspectedGap: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);
     telemetry.rooms.ended(videoId, ENDED);
     return { is: "ended" };

@@ -36,14 +36,14 @@ export async function roomLog(
   };
   const hold = await own(store, "a-room-log1");
   const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
-  let gapBefore = suspected;
+  let suspectedGap = suspected;
   return async (...actions: JsonObject[]): Promise<string[]> => {
     const { items } = readActions(actions, CONTEXT);
-    const added = await appender.appendOnce([{ items, gapBefore }], {
+    const added = await appender.appendOnce([{ items, suspectedGap }], {
       position: POSITION,
       startedAt: clock.monotonic(),
     });
-    gapBefore = undefined;
+    suspectedGap = undefined;
     return added.map(({ body }) => {
       const { type, id, message } = JSON.parse(body);
       return `${type} ${type === "replaced" ? id.replace(/[\w-]{12}$/, "#") : id} ${message}`;

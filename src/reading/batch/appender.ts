@@ -119,14 +119,14 @@ export class Appender {
    */
   async end(gap: Gap | undefined, progress: Progress, signal: AbortSignal): Promise<void> {
     if (gap || this.#memory.gap)
-      await this.append([{ items: [], gapBefore: gap, isLast: true }], progress, signal);
+      await this.append([{ items: [], suspectedGap: gap, isLast: true }], progress, signal);
     await this.finish(ENDED, signal);
   }
 
   async #prepare(batches: readonly ReadBatch[]): Promise<PreparedAppend> {
     const memory = this.#memory;
     const items = batches.flatMap((batch) => batch.items);
-    const isSuspect = memory.gap !== undefined || batches.some(({ gapBefore }) => gapBefore);
+    const isSuspect = memory.gap !== undefined || batches.some(({ suspectedGap }) => suspectedGap);
     const { clock, settings, telemetry } = this.#parts;
     const ids = new Set([
       ...idsToQuery(items, memory),

@@ -52,7 +52,7 @@ describe("the reason of a gap is what held up the reading last", () => {
       }
       await clock.advance(LATE_MS);
       const [batch] = timeline.observe(read(), INTERVAL_MS);
-      assert.equal(batch?.gapBefore?.reason, reason);
+      assert.equal(batch?.suspectedGap?.reason, reason);
     });
   }
 });
@@ -66,6 +66,6 @@ for (const [token, wasMute, isGap] of [
     await clock.advance(3000);
     timeline.keepPage(read(), wasMute);
     const [batch] = timeline.pagesAlone();
-    assert.equal(batch?.gapBefore !== undefined, isGap);
+    assert.equal(batch?.suspectedGap !== undefined, isGap);
   });
 }
