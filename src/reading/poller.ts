@@ -79,12 +79,13 @@ export class Poller {
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
-  /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
-  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits } | undefined;
+  /**
+   * Set while the chat is off or hidden: then pages are asked for it, at intervals. `isSaid`: whether a page
+   * has said so at the opening or since.
+   */
+  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits; isSaid: boolean } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   #notHiddenAt: number | undefined;
-  /** The word of the last page, if it had no chat. */
-  #pageSaid: Absence["is"] | undefined;
   /** Wakes a poller that waits for its chat. */
   #wake = () => {};
   /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
@@ -115,8 +116,7 @@ export class Poller {
     const { absence, isNew } = start.awaited;
     if (absence.is === "hidden") this.#hidden();
     else if (isNew) this.#timeline.heldUp("unreachable");
-    this.#await(absence);
-    if (isNew) this.#pageSaid = absence.is;
+    this.#await(absence, isNew);
   }
 
   /** Why the room waits for its chat; undefined if it does not. */
@@ -169,7 +169,7 @@ export class Poller {
   /** A chat that is awaited is looked for at once, unless that has just been done. */
   #first(): Next {
     if (!this.#awaited) return this.#atInterval();
-    return { delayMs: this.#pageSaid ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
+    return { delayMs: this.#awaited.isSaid ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
   }
 
   /** Waits for the next step; if the chat is looked for seldom, only until somebody new comes. */
@@ -313,7 +313,6 @@ export class Poller {
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
-    this.#pageSaid = undefined;
     telemetry.rooms.reopened(this.#videoId, why);
     this.#timeline.keepPage(page);
     this.#position = page.position;
@@ -332,17 +331,17 @@ export class Poller {
     const absence = hidden.settled(said, this.#notHiddenAt);
     if (!mayReturn(absence)) return this.#end(signal);
     await this.#appendPendingPages(signal);
-    if (!this.#awaited) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
-    const waits = this.#await(absence);
+    const before = this.#awaited;
+    if (!before) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
+    const waits = this.#await(absence, true);
     let gap: Gap | undefined;
     if (absence.is === "off") {
       const times = answeredNow(asked, clock);
-      gap = this.#timeline.silent(times, this.#pageSaid === "off");
+      gap = this.#timeline.silent(times, before?.isSaid === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
       this.#progress(times.answeredAt);
       this.#timeline.heldUp("unreachable");
     } else this.#hidden();
-    this.#pageSaid = absence.is;
     await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
     return { delayMs: waits.next(this.#parts.isWatched()) };
   }
@@ -354,10 +353,10 @@ export class Poller {
     this.#timeline.heldUp("hidden");
   }
 
-  #await(absence: AwaitedAbsence): RecheckWaits {
+  #await(absence: AwaitedAbsence, isSaid: boolean): RecheckWaits {
     const { clock, settings } = this.#parts;
     const waits = this.#awaited?.waits ?? new RecheckWaits(settings, clock);
-    this.#awaited = { absence, waits };
+    this.#awaited = { absence, waits, isSaid };
     this.#tokenLostBecause = absence.why;
     return waits;
   }
