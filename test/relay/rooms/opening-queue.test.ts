@@ -42,7 +42,7 @@ describe("videos that wait for a bootstrap", () => {
         await clock.advance(0);
       }
     };
-    return { clock, turns, got, enter, giveBack, openings };
+    return { clock, turns, taken, got, enter, giveBack, openings };
   }
 
   /** A queue with one place, which is taken. */
@@ -81,6 +81,18 @@ describe("videos that wait for a bootstrap", () => {
     shared.add("newcomer");
     await giveBack(3);
     assert.deepEqual(turns, ["flood 10", "shared", "flood 9", "flood 8"]);
+  });
+
+  it("leave all their lines at their turn, so that the next place is for another video", async () => {
+    const { clock, turns, taken, got, enter, openings } = queueOf(2);
+    for (const name of ["a", "b"]) await enter(name, name);
+    void enter("flood", "flood");
+    const shared = openings.join("flood", () => {});
+    void shared.turn("unknown", new AbortController().signal).then(got("shared"));
+    shared.add("newcomer");
+    for (const place of taken.splice(0)) place[Symbol.dispose](); // both before the first is used
+    await clock.advance(0);
+    assert.deepEqual(turns, ["a", "b", "shared", "flood"]);
   });
 
   it("wait for one turn, and not for a round, if their address was not served while others flood", async () => {
