@@ -82,7 +82,7 @@ async function eachHolds(
 }
 
 describe("waiting readers of a log", { timeout: 120_000 }, () => {
-  it("at one offset share one body, plain and compressed, and one timer, and hold 400 bytes each", async (t) => {
+  it("at one offset share one timer and a body in each coding, and hold 400 bytes each", async (t) => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { ...CHAT, timeoutMs: 5000 });
     chat.say(3);
@@ -113,7 +113,7 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
     const sinks = [...first, ...(await crowd(WAITING))];
     const each = Math.round((((await settledMb()) - before) * 1024 * 1024) / WAITING);
     t.diagnostic(`besides its connection, each holds ${each} bytes`);
-    // If it grows, look for what is made for each poll that all polls of a log could share.
+    // If it grows, look for objects of each poll that all polls of a log could share.
     assert.ok(each <= 400, `${each} bytes`);
     assert.equal(clock.pending(20_000), 1, "all wait by one timer");
     chat.say(2);
