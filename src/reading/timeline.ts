@@ -138,11 +138,11 @@ export class ReadingTimeline {
 
   /**
    * A page said that the chat is off: nothing is said then. Returns the gap that may be before; none if the
-   * last look said the same (`wasOff`).
+   * last check said the same (`wasOff`).
    */
-  silent(look: CallTimes, wasOff: boolean): Gap | undefined {
-    const { gap } = this.#before({ ...look, items: [] });
-    this.#lateAnswers.answered(look);
+  silent(times: CallTimes, wasOff: boolean): Gap | undefined {
+    const { gap } = this.#before({ ...times, items: [] });
+    this.#lateAnswers.answered(times);
     return wasOff ? undefined : gap;
   }
 
