@@ -211,7 +211,7 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     await goalIs(9);
   });
 
-  it("counts from the begin of the broadcast, where it is known, unless it is told since when", async () => {
+  it("counts from the begin of the broadcast, where it is known, unless a time is given", async () => {
     const { page, relay } = pages;
     const chat = { foundOn: "watch", timeoutMs: 50 } as const;
     const broadcast = relay.upstream.channel("@goal").broadcast("goal-begun1", { chat });

@@ -8,8 +8,8 @@ export function commitHash(): string {
 }
 
 /**
- * The paths that differ from the commit `CI_BASE`, by default the one before, with what is not committed; of a
- * renamed file both paths. None if a shallow clone does not have that commit. Throws as `commitHash` does.
+ * The paths that differ from the commit `CI_BASE`, by default the one before, committed or not; of a renamed
+ * file both paths. None if a shallow clone does not have that commit. Throws as `commitHash` does.
  */
 export function changedFiles(): string[] {
   const base = process.env.CI_BASE || "HEAD^";

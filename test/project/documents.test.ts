@@ -11,7 +11,7 @@ import { temporaryFolder } from "../support/store-subject.ts";
 const PAGE = "docs/api.md";
 const CODE = "src/cli/run.ts";
 
-/** What is played in any case, and what only a change of anything else adds. */
+/** The scripts that any change plays, and all of them. */
 const OF_DOCUMENTS = ["check", "ci", "docs:commands", "release", "test:all --documents"];
 const OF_EVERYTHING = ["chaos", "check", "ci", "docs:commands", "mutants", "release", "simulate", "test:all"];
 
@@ -67,10 +67,14 @@ class Repository {
     return execFileSync("git", words, { cwd: this.#folder, encoding: "utf8" }).trim();
   }
 
-  /** The scripts that `.ci/run` plays of what has changed since a commit, in their alphabet's order. */
+  /** The scripts that `.ci/run` plays for the change since a commit, in alphabetical order. */
   played(base: string): string[] {
     writeFileSync(this.#calls, "");
-    execFileSync(".ci/run", { cwd: this.#folder, env: { ...this.#env, CI_BASE: base }, stdio: "pipe" });
+    execFileSync(join(this.#folder, ".ci/run"), {
+      cwd: this.#folder,
+      env: { ...this.#env, CI_BASE: base },
+      stdio: "pipe",
+    });
     const calls = readFileSync(this.#calls, "utf8").matchAll(
       /^(?:run (?:-s )?)?([\w:]+)(?:.*( --documents))?/gm,
     );
@@ -95,7 +99,7 @@ describe("documents are not", () => {
 });
 
 describe("what .ci/run plays", () => {
-  /** A change of a repository whose last commit has passed; and what is played, with that commit as its base. */
+  /** A change of a repository whose last commit has passed, and the scripts that it plays. */
   const CHANGES: [what: string, change: (own: Repository) => void, played: readonly string[]][] = [
     ["a document", (own) => own.write(PAGE), OF_DOCUMENTS],
     ["code", (own) => own.write(CODE), OF_EVERYTHING],

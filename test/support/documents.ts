@@ -1,8 +1,8 @@
 /**
- * What counts as a document, and which tests read one: `.ci/run` plays only these of a change of documents
- * alone. Started as a program, it prints what has changed since the commit `CI_BASE`, which has passed before:
- * `documents`, or `everything`. Without that commit nobody knows whether code before the last commit has ever
- * passed, so it is `everything`.
+ * The list of documents, and of the tests that read one: `.ci/run` plays only these if documents alone have
+ * changed. Started as a program, it prints the kind of change since the commit `CI_BASE`, which has passed:
+ * `documents`, or `everything`. Without that commit nobody knows whether the code before the last commit has
+ * ever passed, so it is `everything`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";

@@ -61,7 +61,7 @@ export interface GoalOptions {
   target: number;
   /** ISO 4217, for `paid`; empty: that of the first payment. */
   currency: string;
-  /** In ms since 1970; undefined: the begin of the broadcast, or if it is not known the first stored message. */
+  /** In ms since 1970; undefined: the begin of the broadcast, or else the first stored message. */
   since: number | undefined;
   title: string;
 }

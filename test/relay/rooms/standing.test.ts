@@ -389,7 +389,7 @@ describe("a replay whose video becomes private while it is read", () => {
     assert.deepEqual(viewer.ids, ids);
   });
 
-  it("fails, but is not over: who comes back when it is shown again gets the rest", async () => {
+  it("fails, but is not over: a viewer that comes back when it is shown again gets the rest", async () => {
     const { relay, chat, ids, viewer } = await hiddenReplay();
     assert.equal((await viewer.ended())?.event, "error");
     chat.change({ kind: "replay" });
