@@ -53,7 +53,7 @@ const ALONE = [
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/relay/upstream/hostile-upstream.test.ts", // measures its memory
   "test/relay/serving/counts.test.ts", // measures its memory
-  "test/relay/http/what-stays.test.ts", // counts its entries
+  "test/relay/http/what-stays.test.ts", // counts what it keeps
   "test/relay/rooms/crowds.test.ts", // V8 counts its steps
   "test/relay/serving/viewers.test.ts", // has a hook after each test of the process
 ];

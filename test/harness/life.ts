@@ -33,7 +33,7 @@ import type { Storage } from "./storage.ts";
 interface LifeParts {
   config: Config;
   scheduler: Scheduler;
-  network: Network;
+  network: Pick<Network, "connectionsOf">;
   storage: Storage;
   telemetry: Telemetry;
   /** The name of its instance; "" if there is only one. */

@@ -33,6 +33,11 @@ export class Scheduler implements Clock {
     this.#random = random;
   }
 
+  /** The number of timers that will fire. */
+  get pending(): number {
+    return this.#timers.pending;
+  }
+
   now(): number {
     return BEGINNING + Math.floor(this.#elapsedMs);
   }
@@ -206,6 +211,10 @@ class Heap {
 
   get top(): Timer | undefined {
     return this.#timers[0];
+  }
+
+  get pending(): number {
+    return this.#timers.filter(({ isCancelled }) => !isCancelled).length;
   }
 
   push(timer: Timer): void {

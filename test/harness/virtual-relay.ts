@@ -239,7 +239,8 @@ export class VirtualRelay {
   }
 }
 
-function configOf({ urls }: InProcessSimulator, settings: VirtualRelayOptions["settings"]): Config {
+/** The configuration that these settings mean, for a simulated upstream. */
+export function configOf({ urls }: InProcessSimulator, settings: VirtualRelayOptions["settings"]): Config {
   const hosts = {
     RELAY_UPSTREAM_URL: urls.main,
     RELAY_UPSTREAM_MUSIC_URL: urls.music,

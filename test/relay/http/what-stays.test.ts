@@ -1,36 +1,38 @@
 /**
- * Nothing that a client chooses may be a key of anything that lives longer than its request: after 200 values
- * of each, and when the clients have gone, the service keeps no more entries than before, and after all of
- * them together no more memory.
+ * Nothing that a client chooses may be a key of anything that lives longer than its request. A table asks
+ * each route by a thousand clients, each with values of its own for all that it may choose: a route or a
+ * parameter that no row asks with such values fails. When the clients have gone, and the time is over for
+ * which something may be remembered, the service keeps as much as before.
  */
 import assert from "node:assert/strict";
-import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { formOf, ROUTE_RIGHTS } from "../../../src/http/access/route-rights.ts";
+import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
+import { BADGES } from "../../../src/protocol/kinds.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
-import { eventually } from "../../support/eventually.ts";
-import { keptEntries } from "../../support/kept-entries.ts";
-import { readLog } from "../../support/log.ts";
-import { heldMb } from "../../support/memory.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
-import { Stream } from "../../support/stream.ts";
+import { type Kept, kept, largest } from "../../support/kept.ts";
+import { SECRET, signedAtOnce } from "../../support/tokens.ts";
+import { VirtualServer } from "../../support/virtual-server.ts";
+
+const CLIENTS = 1000;
+/** Connections at a time, and clients of each row before the first count. */
+const AT_ONCE = 100;
+/** The most that all clients together may leave: a thousand of one row would leave more. */
+const MOST: Kept = { bytes: 1024 * 1024, entries: 20, listeners: 20, timers: 5 };
+/** The longest time for which the service remembers what a stranger has asked for. */
+const FORGET_MS = 600_000;
+/** The time after which an answered client is forgotten. */
+const SOON_MS = 5000;
+/** The engine gives back some of the memory of many clients only when others have come. */
+const ROUNDS = 3;
+const LIMIT = { timeout: 600_000 };
 
 const VIDEO = "stays-chat1";
 const SHORT = "stays-short";
+const CHANNEL = "@stays.waiting";
 const ADMIN = "an-admin-token-of-a-test";
-const SAID = 400;
-/** As many as two polls bring at most. */
-const ROUND = 100;
-const VALUES = 200;
-const WARM_UP = 40;
-/** Rooms forget what their viewers shared once a second. */
-const FORGET_MS = 2000;
-/** Between two counts, each of which collects all garbage. */
-const COUNT_MS = 300;
-/** Connections at a time. */
-const AT_ONCE = 20;
-/** Entries, and megabytes of all values, that come and go without regard to the values. */
-const MOST_ENTRIES = 40;
-const MOST_MB = 6;
+const SAID = 100;
+const POLL_MS = 10_000;
 
 const TYPES = [
   "superchat",
@@ -41,172 +43,322 @@ const TYPES = [
   "jewels",
   "poll",
   "raid",
-  "notice",
   "mode",
 ];
-const filterOf = (n: number) => ["chat", ...TYPES.filter((_, bit) => (n >> bit) & 1)].join();
-const made = (n: number) => `made-up-${String(n % 1000).padStart(3, "0")}`;
 
-let relay: TestRelay;
+let server: VirtualServer;
+/** The cursor of the last message. */
 let last: number;
-/** The entries, and the megabytes, after some requests of each kind. */
-let usual: number;
-let usualMb: number;
-before(async () => {
-  const simulator = { keepRequests: 10 };
-  relay = await startRelay({
-    simulator,
-    settings: {
-      RELAY_ADMIN_TOKEN: ADMIN,
-      RELAY_TRUST_PROXY: "1",
-      RELAY_MAX_VIEWERS_PER_ADDRESS: "0",
-      RELAY_CORS_ORIGINS: "https://page.example",
-      RELAY_CORS_HEADERS: "x-*",
-    },
-  });
-  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
-  chat.say(1);
-  const viewer = await Stream.open(relay.url, { videoId: VIDEO });
-  after(() => viewer.close());
-  const end = async () => Number((await readLog(relay.url, VIDEO, { offset: "now" })).next);
-  last = await end();
-  for (const due = last + SAID; last < due; ) {
-    const next = last + ROUND;
-    chat.say(ROUND);
-    await eventually(true, async () => {
-      last = await end();
-      return last >= next;
-    });
-  }
-  relay.upstream.chat(SHORT).say(2);
-  await visit(get(`/v1/stream?videoId=${SHORT}`));
-  const apart = (VALUES + WARM_UP) / WARM_UP;
-  for (const request of Object.values(CHOSEN)) await visitAll((n) => request(n * apart), 0, WARM_UP);
-  usual = await settled();
-  usualMb = heldMb();
+
+/** A request of one client. */
+interface Asked {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Record<string, string>;
+  body?: Record<string, unknown>;
+  /** Whether the client leaves before it is answered. */
+  isImpatient?: boolean;
+}
+
+const ask = (method: string, path: string, asked: Partial<Asked> = {}): Asked => ({
+  method,
+  path,
+  query: {},
+  headers: {},
+  ...asked,
 });
-after(() => relay[Symbol.asyncDispose]());
+const get = (path: string, query: Record<string, string> = {}, headers: Record<string, string> = {}) =>
+  ask("GET", path, { query, headers });
+const stream = (query: Record<string, string>, headers?: Record<string, string>) =>
+  get("/v1/stream", query, headers);
+const merged = (query: Record<string, string>, headers?: Record<string, string>) =>
+  get("/v1/merged", query, headers);
+const log = (query: Record<string, string>) => get(`/v1/log/${VIDEO}`, query);
+const messages = (query: Record<string, string>) => get("/v1/messages", query);
 
-/** The cursor of the n-th message. The first requests lead to all messages, so each is encoded early. */
-const nth = (n: number) => last - VALUES - WARM_UP + n;
-const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
-const post = (path: string, body: object) => {
-  const text = JSON.stringify(body);
-  return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-};
-const stream = (query: string, headers?: string) => get(`/v1/stream?videoId=${VIDEO}&${query}`, headers);
-const log = (query: string, headers?: string) => get(`/v1/log/${VIDEO}?${query}`, headers);
-const messages = (query: string, headers?: string) => get(`/v1/messages?videoId=${VIDEO}&${query}`, headers);
-const short = (query: string) => get(`/v1/messages?videoId=${SHORT}&${query}`);
-const GZIP = "Accept-Encoding: gzip\r\n";
-
-/** All that a client chooses: the request with the n-th value of it. */
-const CHOSEN: Record<string, (n: number) => string> = {
-  "the cursor of a stream, as a header": (n) => stream("", `Last-Event-ID: ${nth(n)}\r\n`),
-  "the cursor of a stream, in its query": (n) => stream(`lastEventId=${nth(n)}`, GZIP),
-  "a cursor that is none": (n) => stream("backfill=0", `Last-Event-ID: x${n}\r\n`),
-  "the backfill": (n) => stream(`backfill=${VALUES + WARM_UP - n}&details=true`),
-  "the time from which a stream begins": (n) => stream(`from=${1_700_000_000_000 + n}`),
-  "the time from which a stored part begins": (n) => stream(`until=now&from=${1_700_000_000_000 + n}`),
-  "the filter of a stream": (n) => stream(`backfill=10&types=${filterOf(n)}`, GZIP),
-  "a parameter that is ignored": (n) => stream(`backfill=0&buster${n}=${n}`),
-  "the cursors of a merged stream": (n) =>
-    get(`/v1/merged?videoIds=${VIDEO}&lastEventId=${(nth(n)).toString(36)}`),
-  "the offset of a page": (n) => log(`offset=${offsetOf(nth(n))}`, GZIP),
-  "the offset of a long poll": (n) => log(`offset=${offsetOf(nth(n))}&live=long-poll`, GZIP),
-  "the cursor of a long poll": (n) => log(`offset=-1&live=long-poll&cursor=${9_000_000 + n}`),
-  "the offset of events": (n) => log(`offset=${offsetOf(nth(n))}&live=sse`, GZIP),
-  "the cursor of events": (n) => log(`offset=${offsetOf(last - 1)}&live=sse&cursor=${9_000_000 + 1000 * n}`),
-  "the cursor of a page": (n) => messages(`after=${nth(n)}`, GZIP),
-  "what is searched for": (n) => short(`q=word${n}`),
-  "words alone": (n) => short(`text=word${n}`),
-  "the time from which messages were said": (n) => short(`saidFrom=${1_700_000_000_000 + n}`),
-  "an author": (n) => short(`author=UC${String(n).padStart(22, "x")}`),
-  "a tag": (n) => messages("limit=1", `If-None-Match: "tag-${n}"\r\n`),
-  "a token of upstream": (n) =>
-    post("/v1/poll", {
-      token: `token-${n}`,
-      client: "WEB",
-      endpoint: "get_live_chat",
-      apiKey: "a".repeat(39),
-      webVersion: "2.2026",
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+/** The right to everything. */
+const admin = bearer(ADMIN);
+const holder = (n: number) =>
+  bearer(
+    signedAtOnce({
+      sub: `holder-${n}`,
+      relay: ["watch"],
+      viewers: 3,
+      exp: Math.floor(server.clock.now() / 1000) + 7200 + n,
     }),
+  );
+
+/** The n-th message's cursor; further ones are ahead of the chat. The first clients read all messages. */
+const nth = (n: number) => last - SAID + n;
+const cursor = (n: number) => `${nth(n)}`;
+const made = (n: number) => `made-${String(n).padStart(6, "0")}`;
+const at = (n: number) => `${server.clock.now() - 1000 * n}`;
+const channelId = (n: number) => `UC${String(n).padStart(22, "x")}`;
+/** The elements of a list by the bits of a number. */
+const some = (list: readonly string[], n: number) => list.filter((_, bit) => (n >> bit) & 1);
+const filter = (n: number) => ({
+  types: ["chat", ...some(TYPES, n)].join(),
+  minTier: `${1 + (n % 7)}`,
+  minAmount: `${n}.5EUR`,
+  badges: [BADGES[n % BADGES.length], ...some(BADGES, n)].join(),
+});
+const words = (n: number) => ({ q: `word${n}`, text: `text${n}`, author: channelId(n) });
+const times = (n: number) => ({ from: at(n + 1), to: at(-n), saidFrom: at(n + 1), saidTo: at(-n) });
+const poll = (n: number) => ({
+  token: `token-${n}`,
+  client: `client-${n}`,
+  endpoint: "get_live_chat",
+  apiKey: String(n).padStart(39, "a"),
+  webVersion: `2.${n}`,
+});
+
+/** How many clients ask: the request of the n-th one. */
+const ROWS: Record<string, (n: number) => Asked> = {
+  "a stream from a cursor": (n) =>
+    stream({ videoId: VIDEO, details: "true", ...filter(n) }, { "last-event-id": cursor(n) }),
+  "a stream from a cursor in its query": (n) => stream({ videoId: VIDEO, lastEventId: cursor(n) }),
+  "a stream from a text that is no cursor": (n) => stream({ videoId: VIDEO }, { "last-event-id": `x${n}` }),
+  "a stream with a backfill, the featured message and the standing": (n) =>
+    stream({ videoId: VIDEO, backfill: `${n}`, featured: "on", standing: "on" }),
+  "a stream from a time": (n) => stream({ videoId: VIDEO, from: at(n) }),
+  "a stored part": (n) => stream({ videoId: VIDEO, from: at(n), until: "now" }),
+  "a stream with a parameter that is ignored": (n) => stream({ videoId: VIDEO, [`ignored${n}`]: "1" }),
+  "a stream of a video without a chat": (n) => stream({ videoId: made(n) }, admin),
+  "a stream of a channel that does not exist": (n) => stream({ channel: `@made.up.${n}` }, admin),
+  "a stream of a channel, from a place": (n) =>
+    stream({ channel: CHANNEL, all: "on", ...filter(n) }, { ...admin, "last-event-id": `${made(n)}.${n}` }),
+  "a stream with a token": (n) => stream({ videoId: VIDEO }, holder(n)),
+  "a stream with a token that is none": (n) => stream({ videoId: VIDEO }, bearer(`token-${n}`)),
+  "a stream with a token in its query": (n) => stream({ videoId: VIDEO, access_token: `token-${n}` }),
+  "a merged stream from an id": (n) =>
+    merged({ videoIds: VIDEO, ...filter(n) }, { "last-event-id": vectorOf([nth(n)]) }),
+  "a merged stream from an id in its query": (n) =>
+    merged({ videoIds: VIDEO, lastEventId: vectorOf([nth(n)]), backfill: `${n}` }),
+  "a merged stream from a time": (n) => merged({ videoIds: VIDEO, from: at(n) }),
+  "a merged stream from cursors": (n) => merged({ videoIds: VIDEO, cursors: `${VIDEO}:${nth(n)}` }),
+  "a merged stream of videos and channels that do not exist": (n) =>
+    merged({ videoIds: made(n), channels: `@made.up.${n}`, cursors: `${made(n)}:${n}` }, admin),
+  "a page of a log": (n) => log({ offset: offsetOf(nth(n)) }),
+  "a long poll": (n) => log({ offset: offsetOf(nth(n)), live: "long-poll", cursor: `${9_000_000 + n}` }),
+  "a long poll at the end": (n) => ({
+    ...log({ offset: "now", live: "long-poll", cursor: `${9_000_000 + n}` }),
+    isImpatient: true,
+  }),
+  "events of a log": (n) => log({ offset: offsetOf(nth(n)), live: "sse", cursor: `${9_000_000 + 1000 * n}` }),
+  "a log of a video without a chat": (n) => get(`/v1/log/${made(n)}`, {}, admin),
+  "a page of messages after a cursor": (n) =>
+    messages({ videoId: VIDEO, after: cursor(n), limit: `${1 + (n % 1000)}`, ...filter(n) }),
+  "a page of messages before a cursor": (n) => messages({ videoId: VIDEO, before: cursor(n), limit: "9" }),
+  "a search": (n) => messages({ videoId: SHORT, ...words(n), ...filter(n) }),
+  "a search in a time": (n) => messages({ videoId: SHORT, ...times(n) }),
+  "a download": (n) => messages({ videoId: SHORT, limit: "all", format: "csv", q: `word${n}` }),
+  "messages of a video that is not stored": (n) => get("/v1/messages", { videoId: made(n) }, admin),
+  "how lively a room is": (n) => get(`/v1/rooms/${VIDEO}`, { activity: "true" }, holder(n)),
+  "a room that is not stored": (n) => get(`/v1/rooms/${made(n)}`, {}, admin),
+  "the channel of a video": (n) => get(`/v1/videos/${made(n)}`, { channels: `@made.up.${n}` }, admin),
+  "the list of rooms": () => get("/v1/rooms"),
+  "a session": (n) => ask("POST", "/v1/sessions", { body: { videoId: made(n) } }),
+  "a poll": (n) => ask("POST", "/v1/poll", { body: { ...poll(n), client: "WEB" } }),
+  "a poll with an unknown client": (n) => ask("POST", "/v1/poll", { body: poll(n) }),
+  "a probe": (n) => ask("POST", "/v1/probe", { body: { videoId: made(n) } }),
+  "the list of recordings": () => get("/v1/recordings", {}, admin),
+  "a recording": (n) => ask("PUT", `/v1/recordings/@made.up.${n}`, { headers: admin }),
+  "a recording's end": (n) => ask("DELETE", `/v1/recordings/@made.up.${n}`, { headers: admin }),
+  "the featured message of a video": (n) => get(`/v1/featured/${made(n)}`, {}, admin),
   "a message to feature": (n) =>
-    post(`/v1/featured/${SHORT}`, { messageId: `message-${n}` })
-      .replace("POST", "PUT")
-      .replace("Host: x", `Host: x\r\nAuthorization: Bearer ${ADMIN}`),
-  "a stream with the featured message": (n) => stream(`featured=on&lastEventId=${nth(n)}`, GZIP),
-  "a video that is not stored": (n) => get(`/v1/messages?videoId=${made(n)}`),
-  "a video without a chat": (n) => get(`/v1/stream?videoId=${made(n)}`),
-  "a channel that does not exist": (n) => get(`/v1/stream?channel=@made.up.${n}`),
-  "channels that a video may be of": (n) => get(`/v1/videos/${VIDEO}?channels=@made.up.${n}`),
-  "the host": (n) => get("/v1/rooms", "").replace("Host: x", `Host: host-${n}`),
-  "an address": (n) => stream("backfill=0", `X-Forwarded-For: 10.0.${n >> 8}.${n & 255}\r\n`),
-  "a path": (n) => get(`/v1/path-${n}`),
-  "a method": (n) => get("/v1/rooms").replace("GET", ["PUT", "PATCH", "DELETE", "QUERY"][n % 4] ?? ""),
-  "a header that a page wants to send": (n) =>
-    get("/v1/rooms", `Origin: https://page.example\r\nAccess-Control-Request-Headers: x-${n}\r\n`).replace(
-      "GET",
-      "OPTIONS",
-    ),
-  "a header": (n) =>
-    get(
-      "/v1/rooms",
-      `X-Header-${n}: ${n}\r\nOrigin: https://${n}.example\r\nAuthorization: Bearer t${n}\r\n`,
-    ),
+    ask("PUT", `/v1/featured/${made(n)}`, { headers: admin, body: { messageId: `message-${n}` } }),
+  "no message to feature": (n) => ask("DELETE", `/v1/featured/${made(n)}`, { headers: admin }),
+  "the description": () => get("/v1/openapi.json"),
+  "whether it lives": () => get("/healthz"),
+  "whether it is ready": () => get("/readyz"),
+  "the metrics": () => get("/metrics"),
+  "the viewer page": (n) => get("/", { videoId: made(n) }),
+  "the page of the probe": (n) => get("/probe", { videoId: made(n) }),
+  "the overlay": (n) => get("/overlay", { videoId: made(n) }),
+  "the overlay's set-up": (n) => get("/overlay/setup", { channel: `@made.up.${n}` }),
+  "the SDK": (n) => get("/client.js", { version: `${n}` }),
+  "the SDK's log": (n) => get("/client-log.js", { version: `${n}` }),
+  "the SDK's polls": (n) => get("/client-poll.js", { version: `${n}` }),
+  "the SDK's history": (n) => get("/client-history.js", { version: `${n}` }),
+  "a file of the pages": (n) => get(`/web/made-up-${n}.js`),
+  "a path at which there is nothing": (n) => get(`/v1/made-up-${n}`),
+  "a path of YouTube": (n) => get("/watch", { v: made(n) }),
+  "a method that is not allowed": (n) => ask(["PATCH", "DELETE", "QUERY"][n % 3] ?? "", "/v1/rooms"),
+  "a header of any name": (n) => get("/v1/rooms", {}, { [`x-made-up-${n}`]: "1" }),
+  "what a page may send": (n) =>
+    ask("OPTIONS", "/v1/rooms", { headers: { "access-control-request-headers": `x-made-up-${n}` } }),
 };
 
-/** The fewest entries within a time in which rooms forget. */
-async function settled(): Promise<number> {
-  const begun = performance.now();
-  let least = Number.POSITIVE_INFINITY;
-  await eventually(
-    true,
-    async () => {
-      least = Math.min(least, (await keptEntries()).count);
-      return performance.now() - begun > FORGET_MS;
-    },
-    COUNT_MS,
-  );
-  return least;
-}
-
-/** Asks, and leaves as soon as the answer has begun. */
-async function visit(request: string): Promise<void> {
-  const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
-  socket.write(request);
-  for await (const _ of socket) break; // which destroys it
-}
-
-/** Asks with the values from `from` to `to`, some at a time. */
-async function visitAll(request: (n: number) => string, from: number, to: number): Promise<void> {
-  let n = from;
-  const client = async () => {
-    while (n < to) await visit(request(n++));
+/** The bytes of a client's request. All have values of their own for what every request may have. */
+function textOf({ method, path, query, headers, body }: Asked, n: number): string {
+  const target = Object.keys(query).length > 0 ? `${path}?${new URLSearchParams(query)}` : path;
+  const json = body && JSON.stringify(body);
+  const all = {
+    host: `host-${n}.example`,
+    origin: `https://${n}.example`,
+    accept: `*/*;q=0.${1000 + n}`,
+    "accept-encoding": n % 2 === 0 ? `gzip;q=0.${1000 + n}` : `br;q=0.${1000 + n}`,
+    "x-forwarded-for": `10.0.${n >> 8}.${n & 255}`,
+    "if-none-match": `"tag-${n}"`,
+    ...headers,
+    ...(json && { "content-type": "application/json", "content-length": `${json.length}` }),
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, client));
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${json ?? ""}`;
 }
 
-describe("nothing is kept of what a client chooses", { timeout: 1_200_000 }, () => {
-  for (const [what, request] of Object.entries(CHOSEN)) {
-    it(`(${what})`, async (t) => {
-      await visitAll(request, WARM_UP, VALUES + WARM_UP);
-      let kept = { count: Number.NaN, largest: [""] };
-      await eventually(
-        true,
-        async () => {
-          kept = await keptEntries();
-          return kept.count - usual <= MOST_ENTRIES;
-        },
-        COUNT_MS,
-      ).catch(() => assert.fail(`${kept.count - usual} entries more: ${kept.largest.join("; ")}`));
-      t.diagnostic(`${kept.count - usual} entries`);
-      usual = Math.min(usual, kept.count);
-    });
+async function answerTo(asked: Asked) {
+  const client = server.connect(textOf(asked, 1));
+  await server.answered([client]);
+  client.destroy();
+  return client;
+}
+
+/** The clients from one number to another ask, some at a time, and leave as soon as their answers begin. */
+async function visitAll(row: (n: number) => Asked, from: number, to: number): Promise<void> {
+  for (let n = from; n < to; n += AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(AT_ONCE, to - n) }, (_, i) => n + i);
+    const asked = numbers.map((each) => ({ ...row(each), n: each }));
+    const clients = asked.map((each) => server.connect(textOf(each, each.n)));
+    if (asked[0]?.isImpatient) await server.clock.advance(100);
+    else await server.answered(clients);
+    for (const client of clients) client.destroy();
+    await server.clock.advance(1);
+  }
+}
+
+const count = async (): Promise<Kept> => {
+  const { timers, ...counts } = await kept();
+  return { ...counts, timers: timers + server.clock.pending };
+};
+
+/** The counts that have grown by more than they may. */
+function excess(now: Kept, before: Kept): string[] {
+  const names = Object.keys(MOST) as (keyof Kept)[];
+  const more = names.filter((name) => now[name] - before[name] > MOST[name]);
+  return more.map((name) => `${now[name] - before[name]} ${name}`);
+}
+
+before(async () => {
+  server = await VirtualServer.start({
+    RELAY_ADMIN_TOKEN: ADMIN,
+    RELAY_TOKEN_KEY: SECRET,
+    RELAY_PUBLIC: `watch:${VIDEO},watch:${SHORT},rooms,probe,poll`,
+    RELAY_TRUST_PROXY: "1",
+    RELAY_MAX_VIEWERS_PER_ADDRESS: "100",
+    RELAY_CORS_ORIGINS: "https://page.example",
+    RELAY_CORS_HEADERS: "x-*",
+    RELAY_GATE_SPACING_MS: "1",
+    RELAY_NO_CHAT_MS: "300000",
+    RELAY_LOG_LEVEL: "error",
+  });
+  const { upstream, clock } = server;
+  upstream.channel(CHANNEL);
+  upstream.chat(SHORT, { kinds: ["text"], timeoutMs: POLL_MS }).say(2);
+  const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: POLL_MS });
+  // A viewer of each stays, so that they are read on.
+  const seen = [{ videoId: VIDEO }, { videoId: SHORT }, { channel: CHANNEL }];
+  await server.answered(seen.map((query) => server.connect(textOf(stream(query, admin), 0))));
+  chat.say(SAID);
+  await clock.advance(2 * POLL_MS);
+  const { answer } = await answerTo(log({ offset: "now" }));
+  last = Number(/stream-next-offset: (\d+)/.exec(answer)?.[1]);
+  assert.ok(last > 0);
+  for (const row of Object.values(ROWS)) await visitAll(row, 0, AT_ONCE);
+});
+after(() => server.app.close());
+
+describe("the table of what clients choose", () => {
+  interface Schema {
+    type?: string;
+    enum?: unknown[];
+    properties?: Record<string, Schema>;
+  }
+  interface Operation {
+    parameters: { in: string; name: string; schema: Schema }[];
+    requestBody?: { content: Record<string, { schema: Schema }> };
   }
 
-  it("(all of these, in memory)", () => {
-    const grown = heldMb() - usualMb;
-    assert.ok(grown <= MOST_MB, `${grown} MB`);
+  /** The names of all that two clients of a row have chosen differently, each with its place. */
+  function choices(row: (n: number) => Asked): string[] {
+    const [one, other] = [row(0), row(1)];
+    const differing = (place: string, ours: object = {}, theirs: object = {}) =>
+      Object.entries(ours).flatMap(([name, value]) =>
+        value === Reflect.get(theirs, name) ? [] : [`${place} ${name}`],
+      );
+    return [
+      ...(one.path === other.path ? [] : ["path"]),
+      ...differing("query", one.query, other.query),
+      ...differing("header", one.headers, other.headers),
+      ...differing("body", one.body, other.body),
+    ];
+  }
+
+  const rowsOf = (path: string, method?: string) =>
+    Object.values(ROWS).filter((row) => {
+      const asked = row(0);
+      return (method ?? asked.method) === asked.method && formOf(path).test(asked.path);
+    });
+
+  it("has each route", () => {
+    assert.deepEqual(
+      Object.keys(ROUTE_RIGHTS).filter((route) => rowsOf(route).length === 0),
+      [],
+    );
   });
+
+  it("has each parameter of each operation that can have many values", async () => {
+    const { answer } = await answerTo(get("/v1/openapi.json"));
+    const { paths } = JSON.parse(answer.slice(answer.indexOf("{")));
+    const isFew = ({ type, enum: values }: Schema) => type === "boolean" || values !== undefined;
+    let seen = 0;
+    for (const [path, operations] of Object.entries<Record<string, Operation>>(paths)) {
+      for (const [method, { parameters, requestBody }] of Object.entries(operations)) {
+        const body = requestBody?.content["application/json"]?.schema.properties ?? {};
+        const fields = Object.entries(body).map(([name, schema]) => ({ in: "body", name, schema }));
+        const many = [...parameters, ...fields].filter(({ schema }) => !isFew(schema));
+        const asked = rowsOf(path.replaceAll(/\{(\w+)\}/g, ":$1"), method.toUpperCase()).flatMap(choices);
+        const missing = many
+          .map((each) => (each.in === "path" ? "path" : `${each.in} ${each.name}`))
+          .filter((choice) => !asked.includes(choice));
+        assert.deepEqual(missing, [], `${method} ${path}`);
+        seen += many.length;
+      }
+    }
+    assert.ok(seen > 40, `${seen} parameters`);
+  });
+});
+
+type Row = (n: number) => Asked;
+
+/** Lets the time pass for which something may be remembered. Some is forgotten only when somebody asks. */
+async function forget(rows: readonly Row[]): Promise<void> {
+  await server.clock.advance(FORGET_MS);
+  for (const row of rows) await visitAll(row, 0, 1);
+  await server.clock.advance(SOON_MS);
+}
+
+/** The counts that have grown too much with a thousand further clients of each row. */
+async function excessOf(rows: readonly Row[], from: number): Promise<string[]> {
+  await forget(rows);
+  const usual = await count();
+  for (const row of rows) await visitAll(row, from, from + CLIENTS);
+  let found: string[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    await forget(rows);
+    found = excess(await count(), usual);
+    if (found.length === 0) break;
+  }
+  return found;
+}
+
+it(`nothing is kept of ${CLIENTS} clients of each row, and of what they choose`, LIMIT, async () => {
+  const found = await excessOf(Object.values(ROWS), AT_ONCE);
+  if (found.length === 0) return;
+  const kept = `${found.join(", ")}: ${(await largest()).join("; ")}`;
+  for (const [what, row] of Object.entries(ROWS))
+    assert.deepEqual(await excessOf([row], AT_ONCE + CLIENTS), [], `${what}, of all rows ${kept}`);
+  assert.fail(kept);
 });
