@@ -186,7 +186,7 @@ export class OwnedRoom {
       await about.told(absence.video);
       if (isFinal(absence)) {
         if (isOpen(room)) return await OwnedRoom.#end(hold, room, asked, parts);
-        if (isOpen(await parts.store.getRoom(replayKey))) {
+        if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
           await using last = replay ?? (await parts.store.ownership.take(replayKey));
           if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, asked, parts);
         }

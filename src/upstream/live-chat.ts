@@ -6,7 +6,7 @@
 import type { CallTimes, Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/full-stop.ts";
 import { type ChatType, type ChatView, isReplayChat } from "../protocol/chat.ts";
-import { mayReturn, type Standing, type WallOf } from "../protocol/chat-standing.ts";
+import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -131,14 +131,14 @@ export class LiveChat {
 
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
-   * refused or are old. A live chat is over once a replay is found; a replay is over if it is gone for good.
-   * Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown, or if a replay
-   * may come back, as its end was not read.
+   * refused or are old. A live chat is over once a replay is found; a replay, whose end was not read, only if
+   * its video does not exist. Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is
+   * unknown, or if the page of a replay holds no chat.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.find(videoId, options, known);
     const isReplay = isReplayChat(known.chatType);
-    if (standing.is === "unknown" || (isReplay && standing.is !== "there" && mayReturn(standing))) {
+    if (standing.is === "unknown" || (isReplay && standing.is !== "there" && standing.is !== "none")) {
       throw new UpstreamError("unusable", standing.why, { wallOf: standing.wallOf ?? "video" });
     }
     if (standing.is !== "there") return isReplay ? { ...standing, is: "over" } : standing;

@@ -29,6 +29,13 @@ const stateOf = async (room: Awaited<ReturnType<typeof virtualRoom>>) => {
   return listed?.state;
 };
 
+/** By what becomes of a replay's video; none of it says that the replay was read to its end. */
+const REPLAY_GONE: Record<string, Partial<Scenario>> = {
+  "video becomes private": { kind: "private" },
+  "video is left to members": { kind: "members-only", stream: "ended" },
+  "chat is taken away": { kind: "disabled" },
+};
+
 /** The gap behind the three first messages. */
 function gapIn({ messages }: VirtualViewer) {
   const { gap = { since: "", reason: "" } } = (messages[3]?.message.details ?? {}) as Partial<Details>;
@@ -369,33 +376,47 @@ for (const [kind, isRestarted] of [
   });
 }
 
-describe("a replay whose video becomes private while it is read", () => {
-  async function hiddenReplay() {
-    const relay = new VirtualRelay();
-    const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 2 });
-    const ids = chat.say(20);
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(4);
-    chat.change({ kind: "private" });
-    return { relay, chat, ids, viewer };
-  }
+for (const [what, gone] of Object.entries(REPLAY_GONE)) {
+  describe(`a replay whose ${what} while it is read`, () => {
+    async function goneReplay() {
+      const relay = new VirtualRelay();
+      const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 2 });
+      const ids = chat.say(20);
+      const viewer = await relay.enter({ videoId: VIDEO });
+      await viewer.untilMessages(4);
+      chat.change(gone);
+      return { relay, chat, ids, viewer };
+    }
 
-  it("is read on to its end if it is shown again within two minutes", async () => {
-    const { relay, chat, ids, viewer } = await hiddenReplay();
-    await relay.advance(MINUTE);
-    assert.equal(viewer.end, undefined);
-    chat.change({ kind: "replay" });
-    assert.deepEqual(await viewer.ended(), ENDED);
-    assert.deepEqual(viewer.ids, ids);
-  });
+    it("is read on to its end if it is shown again within two minutes", async () => {
+      const { relay, chat, ids, viewer } = await goneReplay();
+      await relay.advance(MINUTE);
+      assert.equal(viewer.end, undefined);
+      chat.change({ kind: "replay" });
+      assert.deepEqual(await viewer.ended(), ENDED);
+      assert.deepEqual(viewer.ids, ids);
+    });
 
-  it("fails, but is not over: a viewer that comes back when it is shown again gets the rest", async () => {
-    const { relay, chat, ids, viewer } = await hiddenReplay();
-    assert.equal((await viewer.ended())?.event, "error");
-    chat.change({ kind: "replay" });
-    await relay.advance(MINUTE);
-    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
-    assert.deepEqual(await back.ended(), ENDED);
-    assert.deepEqual([...viewer.ids, ...back.ids], ids);
+    it("fails, but is not over: a viewer that comes back when it is shown again gets the rest", async () => {
+      const { relay, chat, ids, viewer } = await goneReplay();
+      assert.equal((await viewer.ended())?.event, "error");
+      chat.change({ kind: "replay" });
+      await relay.advance(MINUTE);
+      const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+      assert.deepEqual(await back.ended(), ENDED);
+      assert.deepEqual([...viewer.ids, ...back.ids], ids);
+    });
+
+    it("is not kept as whole: a newcomer gets all of it when it is shown again", async () => {
+      const { relay, chat, ids, viewer } = await goneReplay();
+      viewer.leave();
+      await relay.advance(10 * MINUTE);
+      assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+      chat.change({ kind: "replay" });
+      await relay.advance(MINUTE);
+      const newcomer = await relay.enter({ videoId: VIDEO });
+      assert.deepEqual(await newcomer.ended(), ENDED);
+      assert.deepEqual(newcomer.ids, ids);
+    });
   });
-});
+}
