@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ask } from "../support/api.ts";
+import { violationsIn } from "../support/axe.ts";
 import { NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { authorDeletionOf, deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { adding, COMMON, PAID } from "../support/chat-items.ts";
@@ -125,6 +126,7 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     await open(`&view=alerts&hold=60&picture=${encodeURIComponent(picture)}`);
     chat.say([paidAction("long", "$5.00", { text: "many words of one message ".repeat(60) })]);
     await page.locator(`${rowOf("long")} .alert-picture`).waitFor();
+    assert.deepEqual(await violationsIn(page), []);
     for (const height of [200, 300, 400, 800]) {
       await page.setViewportSize({ width: 600, height });
       const { bottom, right } = await evaluate<{ bottom: number; right: number }>(

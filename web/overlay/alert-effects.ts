@@ -61,7 +61,9 @@ export function startEffects(options: EffectOptions): AlertEffects {
     shown: (message, element) => {
       if (picture) {
         element.setAttribute("data-picture", "");
-        element.append(make("img", { class: "alert-picture", src: picture, alt: "", draggable: "false" }));
+        const image = make("img", { class: "alert-picture", src: picture, draggable: "false" });
+        image.alt = ""; // `make` sets no empty attribute
+        element.append(image);
       }
       if (sound && sound !== "off") {
         const audio = new Audio(sound === "on" ? ownSound(message.details.tier ?? 0) : sound);
