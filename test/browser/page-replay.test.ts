@@ -40,6 +40,7 @@ describe("a replay on the viewer page", { skip: NO_CHROMIUM }, () => {
     await open("&t=61");
     await shows(SAID.length);
     await pages.stateIs("ended");
+    await statusIs("Replay, whole");
     assert.equal(await seek().count(), 0);
     assert.ok(!asked.some((url) => /video-clock/.test(url)));
     await page.locator("#follow select").selectOption("video");

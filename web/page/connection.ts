@@ -112,6 +112,7 @@ export class Connection {
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
     let isOff = false;
+    let shown = "";
     room.on("state", (state) => {
       // `retry` has said why it is lost; the first frames of an open stream say how the chat is.
       if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
@@ -126,7 +127,8 @@ export class Connection {
       this.#videoId = init.videoId;
       isOff = false;
       opened(init, isNew);
-      status.show("open", followsVideo ? FOLLOWED : init.chatType);
+      shown = followsVideo ? FOLLOWED : storedChat || init.chatType;
+      status.show("open", shown);
     });
     room.on("standing", ({ state }) => {
       if (isOff === (state === "waiting")) return;
@@ -141,8 +143,7 @@ export class Connection {
     room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {
       batch.flush();
-      const stored = reason === "until" ? storedChat : reason;
-      status.show("ended", followsVideo ? FOLLOWED : stored);
+      status.show("ended", reason === "room released" ? reason : shown);
     });
     room.on("error", ({ code, message }) => {
       batch.flush();

@@ -19,18 +19,18 @@ const WORDS: Readonly<Record<PageState, string>> = {
   waiting: "The chat is off, or hidden. It goes on here once it is back.",
   open: "Live chat",
   reconnecting: LOST + AGAIN,
-  ended: "The chat is over.",
+  ended: "The chat is over. All that was said stays here.",
   failed: "This chat cannot be shown.",
 };
 /** A chat that is open before its stream begins. */
 const UPCOMING = "Upcoming";
-/** In place of a chat's type and of the reason of an end: the page shows a replay at the video's time. */
+/** In place of the type of a chat: the page shows a replay at the time of its video. */
 export const FOLLOWED = "followed";
 const REASONS: Readonly<Record<string, string>> = {
   live: "The live chat, as it is stored.",
   replay: "The replay, as it is stored.",
   [FOLLOWED]: "Replay, at the video’s time",
-  "no more continuations": "The chat is over. All that was said stays here.",
+  liveChatReplayRenderer: "Replay, whole",
   "room released": "The service has stopped reading this chat. Open the video again to continue.",
 };
 
@@ -156,10 +156,8 @@ export function carryState({ dataset }: HTMLElement, state: PageState, code?: st
 }
 
 function wordsFor(state: PageState, detail: string): string {
-  if (state === "ended") return REASONS[detail] ?? `${WORDS.ended} ${detail}`;
   if (state === "failed") return `${WORDS.failed} ${sentence(detail)}`;
-  if (state === "open")
-    return detail === "liveChatReplayRenderer" ? "Replay, whole" : (REASONS[detail] ?? WORDS.open);
+  if (state === "open" || state === "ended") return REASONS[detail] ?? WORDS[state];
   if (detail === "") return WORDS[state];
   const lost = state === "reconnecting" ? LOST : "";
   return `${lost}${sentence(detail)} ${AGAIN}`;
