@@ -87,6 +87,38 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
   });
 
+  it("the words of a pinned message beside a poll, where there is room for a line or two", async () => {
+    const { page, chat, videoId, relay } = pages;
+    chat.say([bannered(textItem("one", { text: LONG, author: "@harbourlights" })), POLL_OPENED]);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    for (const query of [
+      `videoId=${videoId}`,
+      `videoId=${videoId}&theme=plate`,
+      `videoIds=${videoId}&labels=${videoId}:Wide`,
+    ]) {
+      await page.goto(`${relay.url}/overlay?${query}`);
+      await page.locator("#pinned [data-poll-id]").waitFor();
+      const isCutOff: number[] = [];
+      for (let height = 300; height <= 600; height += 20) {
+        await page.setViewportSize({ width: 800, height });
+        await evaluate(
+          "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+        );
+        const isCut = await evaluate<boolean>(`(() => {
+          const pinned = document.querySelector("#pinned .row");
+          if (pinned.hidden) return false;
+          const range = document.createRange();
+          range.selectNodeContents(pinned.querySelector("[data-field=message]"));
+          return range.getClientRects()[0].bottom > pinned.getBoundingClientRect().bottom + 1;
+        })()`);
+        if (isCut) isCutOff.push(height);
+      }
+      assert.deepEqual(isCutOff, [], query);
+    }
+    await page.setViewportSize({ width: 600, height: 700 });
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+  });
+
   it("a pinned message cut at a line, also if its pictures come late, or not at all", async () => {
     const { page, chat } = pages;
     const [item] = Object.values(EMOJI.addChatItemAction.item);

@@ -5,6 +5,8 @@
  */
 
 const MAX_LINES = 40;
+/** With fewer lines, the words of the message take the place of its headings. */
+const HEADED_LINES = 3;
 
 export class Pinned {
   readonly #place: HTMLElement;
@@ -31,11 +33,17 @@ export class Pinned {
     const rows = [...this.#place.children] as HTMLElement[];
     if (rows.length === 0) return;
     for (const row of rows) row.toggleAttribute("hidden", false);
+    this.#place.toggleAttribute("data-tight", false);
     if (this.#hasPlaceFor(MAX_LINES)) return;
+    this.#place.toggleAttribute("data-tight", this.#mostLines() < HEADED_LINES);
     if (!this.#hasPlaceFor(1)) for (const row of rows) row.toggleAttribute("hidden", !isPoll(row));
+    this.#hasPlaceFor(this.#mostLines());
+  }
+
+  #mostLines(): number {
     let lines = 1;
     while (lines < MAX_LINES && this.#hasPlaceFor(lines + 1)) lines += 1;
-    this.#hasPlaceFor(lines);
+    return lines;
   }
 
   /** Once for all pictures that come together. */
