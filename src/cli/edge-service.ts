@@ -30,7 +30,7 @@ export async function startEdge(
   const { isWorker = false } = http;
   const { origin: url, originToken: token } = config;
   const connections = new HttpOrigin(url, token, isWorker);
-  const origin = new Origin({ url, keepaliveMs: settings.keepaliveMs, clock, connections });
+  const origin = new Origin(url, connections, clock, settings.keepaliveMs);
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);
   const health = new OriginHealth(origin, clock, events);

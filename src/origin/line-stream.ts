@@ -7,25 +7,23 @@ import { OriginAway } from "./origin-away.ts";
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 export const SILENT_INTERVALS = 3;
 
-interface LineStreamParts {
-  clock: Clock;
-  keepaliveMs: number;
-  /** Ends the connection. */
-  cut(): void;
-}
-
 export class LineStream implements AsyncIterable<string[]>, Disposable {
-  readonly #parts: LineStreamParts;
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #reader = new LineReader();
+  readonly #clock: Clock;
+  readonly #keepaliveMs: number;
+  readonly #cut: () => void;
 
-  constructor(body: AsyncIterable<Buffer>, parts: LineStreamParts) {
+  /** `cut`: ends the connection. */
+  constructor(body: AsyncIterable<Buffer>, clock: Clock, keepaliveMs: number, cut: () => void) {
     this.#chunks = body[Symbol.asyncIterator]();
-    this.#parts = parts;
+    this.#clock = clock;
+    this.#keepaliveMs = keepaliveMs;
+    this.#cut = cut;
   }
 
   [Symbol.dispose](): void {
-    this.#parts.cut();
+    this.#cut();
   }
 
   /**
@@ -51,10 +49,9 @@ export class LineStream implements AsyncIterable<string[]>, Disposable {
    * suspended machine), the connection does not count as silent.
    */
   async #chunk(): Promise<IteratorResult<Buffer, undefined>> {
-    const { clock, keepaliveMs } = this.#parts;
     const chunk = this.#chunks.next();
     for (let intervals = 0; intervals < SILENT_INTERVALS; intervals++) {
-      using interval = new Deadline(clock, keepaliveMs);
+      using interval = new Deadline(this.#clock, this.#keepaliveMs);
       try {
         return await unlessAborted(chunk, interval.signal);
       } catch (error) {

@@ -17,6 +17,7 @@ import { ReopenWaits } from "./reopen-waits.ts";
 /** The wait before a stream that could not be read is tried again. */
 const RETRY_MS = 30_000;
 
+/** The same for all watches of an edge. */
 interface WatchParts {
   origin: Origin;
   clock: Clock;

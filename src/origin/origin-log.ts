@@ -24,12 +24,6 @@ import { SaidFact } from "./said-fact.ts";
 /** The minimum time between two questions what the video is, and the wait for an answer. */
 const VIDEO_MS = 2000;
 
-interface RoomLogParts {
-  origin: Origin;
-  clock: Clock;
-  events: OriginEvents;
-}
-
 /** Where a log is followed from: the messages up to where the stream begins, and the stream. */
 interface FollowedStart {
   recent: StoredMessage[];
@@ -38,7 +32,9 @@ interface FollowedStart {
 
 export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
-  readonly #parts: RoomLogParts;
+  readonly #origin: Origin;
+  readonly #clock: Clock;
+  readonly #events: OriginEvents;
   readonly #opening: FollowedStart | undefined;
   /** As the latest stream has begun with it, or else as the origin has answered; undefined if not at all. */
   video: VideoFacts | undefined;
@@ -48,36 +44,38 @@ export class OriginRoomLog implements RoomLog {
   readonly #facts: Readonly<Record<FactName, SaidFact>>;
 
   /** Without an opening, the log can be read, but not followed. */
-  constructor(parts: RoomLogParts, opening?: FollowedStart) {
-    this.#parts = parts;
+  constructor(origin: Origin, clock: Clock, events: OriginEvents, opening?: FollowedStart) {
+    this.#origin = origin;
+    this.#clock = clock;
+    this.#events = events;
     this.#opening = opening;
-    const facts = FACT_NAMES.map((name) => [name, new SaidFact(parts.clock)]);
+    const facts = FACT_NAMES.map((name) => [name, new SaidFact(clock)]);
     this.#facts = Object.fromEntries(facts);
     this.video = opening?.stream.video;
-    this.#videoDueAt = opening ? parts.clock.monotonic() + VIDEO_MS : 0;
+    this.#videoDueAt = opening ? clock.monotonic() + VIDEO_MS : 0;
   }
 
   read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {
     const { videoId } = chatOf(key);
-    return this.#page(videoId, this.#parts.origin.messagesAfter(videoId, after, limit));
+    return this.#page(videoId, this.#origin.messagesAfter(videoId, after, limit));
   }
 
   readTypes(key: ChatKey, part: TypedPart): Promise<StoredMessage[]> {
     const { videoId } = chatOf(key);
-    return this.#page(videoId, this.#parts.origin.messagesOf(videoId, part));
+    return this.#page(videoId, this.#origin.messagesOf(videoId, part));
   }
 
   cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
-    return this.#parts.origin.cursorAt(key, time);
+    return this.#origin.cursorAt(key, time);
   }
 
   /** The origin may learn what the video is only after the stream has begun. Resolves soon if it is away. */
   async learnVideo(key: ChatKey, signal: AbortSignal): Promise<void> {
     if (this.video) return;
-    const { origin, clock } = this.#parts;
+    const clock = this.#clock;
     if (clock.monotonic() >= this.#videoDueAt) {
       this.#videoDueAt = clock.monotonic() + VIDEO_MS;
-      this.#videoAsked = origin.video(key, signal).then(
+      this.#videoAsked = this.#origin.video(key, signal).then(
         (video) => {
           this.video ??= video;
         },
@@ -94,11 +92,11 @@ export class OriginRoomLog implements RoomLog {
     signal: AbortSignal,
   ): AsyncGenerator<Fact | undefined, void, void> {
     if (this.#opening) yield* this.#facts[name].follow(signal);
-    else yield await this.#parts.origin.fact(key, name, signal);
+    else yield await this.#origin.fact(key, name, signal);
   }
 
   getRoom(key: ChatKey): Promise<CursorRange | undefined> {
-    return this.#parts.origin.range(key);
+    return this.#origin.range(key);
   }
 
   /** An origin that refuses a page of a room that it had has lost the room, as with a store in memory. */
@@ -106,7 +104,7 @@ export class OriginRoomLog implements RoomLog {
     try {
       return await page;
     } catch (error) {
-      if (error instanceof RelayError) this.#parts.events.roomLost(videoId, error.message);
+      if (error instanceof RelayError) this.#events.roomLost(videoId, error.message);
       throw error;
     }
   }
@@ -145,11 +143,11 @@ export class OriginRoomLog implements RoomLog {
     open.onFact((fact) => this.#facts[fact.name].say(fact));
     try {
       yield* open.batches();
-      this.#parts.events.streamBroke(videoId, "the origin ended it");
+      this.#events.streamBroke(videoId, "the origin ended it");
     } catch (error) {
       if (signal.aborted) return;
       if (!isUnavailable(error)) throw error;
-      this.#parts.events.streamBroke(videoId, error.message);
+      this.#events.streamBroke(videoId, error.message);
     } finally {
       for (const name of FACT_NAMES) this.#facts[name].over();
     }
@@ -157,8 +155,8 @@ export class OriginRoomLog implements RoomLog {
 
   /** A stream after the cursor, after any number of tries; undefined if the origin does not honour it. */
   async #resume(videoId: string, cursor: number, signal: AbortSignal): Promise<OriginStream | undefined> {
-    const { origin, clock, events } = this.#parts;
-    for (const waits = new ReopenWaits(clock); ; ) {
+    const [origin, events] = [this.#origin, this.#events];
+    for (const waits = new ReopenWaits(this.#clock); ; ) {
       await waits.next(signal);
       if (signal.aborted) return undefined;
       try {

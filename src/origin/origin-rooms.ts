@@ -13,6 +13,7 @@ import type { OriginHealth } from "./origin-health.ts";
 import { OriginRoomLog } from "./origin-log.ts";
 import type { OriginStream } from "./origin-stream.ts";
 
+/** One object, which an edge makes once: its own rooms, and the logs of them, need all of it. */
 interface OriginRoomsParts {
   origin: Origin;
   health: OriginHealth;
@@ -42,7 +43,7 @@ export class OriginRooms implements RoomSources {
     applicant: RoomApplicant,
     stopped: AbortSignal,
   ): Promise<AcquiredRoom | NoRoom> {
-    const { origin, events, settings, isBlanking, isWorker } = this.#parts;
+    const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
     applicant.assertPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, stopped);
@@ -58,7 +59,7 @@ export class OriginRooms implements RoomSources {
       Math.min(BACKFILL_MAX, settings.tailMessages),
     );
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
-    const store = new OriginRoomLog(this.#parts, { recent, stream });
+    const store = new OriginRoomLog(origin, clock, events, { recent, stream });
     const blanking = {
       ...settings,
       // Asked at each deletion: a room may outlive a restart of the origin with another setting.
@@ -67,7 +68,8 @@ export class OriginRooms implements RoomSources {
       },
     };
     const key = chatKey(videoId, chatNamed(chatType));
-    const room = new Room(key, before, { ...this.#parts, census: this.census, store, settings: blanking });
+    const { census } = this;
+    const room = new Room(key, before, { store, clock, telemetry, census, settings: blanking });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
@@ -107,8 +109,9 @@ export class OriginRooms implements RoomSources {
 
   /** It is served only from the origin's pages, without a stream. */
   serve({ key, head }: StoredChat): Room {
-    const store = new OriginRoomLog(this.#parts);
-    return new Room(key, head, { ...this.#parts, census: this.census, store });
+    const { origin, clock, telemetry, events, settings } = this.#parts;
+    const store = new OriginRoomLog(origin, clock, events);
+    return new Room(key, head, { store, clock, telemetry, census: this.census, settings });
   }
 
   async unreadiness(): Promise<string[]> {

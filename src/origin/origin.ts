@@ -46,15 +46,6 @@ const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_NOTE_BYTES = 64 * 1024;
 const UNAUTHORIZED = ERRORS.UNAUTHORIZED.status;
 
-interface OriginParts {
-  /** Base URL, without a trailing slash. */
-  url: string;
-  /** The interval of keepalives; a stream that is silent for three of them is dead. */
-  keepaliveMs: number;
-  clock: Clock;
-  connections: OriginConnections;
-}
-
 /** Parameters that ask for all facts. */
 const ALL_FACTS = Object.fromEntries(FACT_NAMES.map((name) => [name, "on"]));
 
@@ -85,7 +76,11 @@ export class Origin {
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
-  constructor({ url, keepaliveMs, clock, connections }: OriginParts) {
+  /**
+   * `url`: the base URL, without a trailing slash. `keepaliveMs`: the interval of keepalives; silence for
+   * three of them ends a stream.
+   */
+  constructor(url: string, connections: OriginConnections, clock: Clock, keepaliveMs: number) {
     this.url = url;
     this.#keepaliveMs = keepaliveMs;
     this.#clock = clock;
@@ -227,8 +222,7 @@ export class Origin {
     cut.signal.addEventListener("abort", () => {
       this.#openStreams -= 1;
     });
-    const parts = { clock: this.#clock, keepaliveMs: this.#keepaliveMs, cut: () => cut.abort("done") };
-    return new LineStream(answer.body, parts);
+    return new LineStream(answer.body, this.#clock, this.#keepaliveMs, () => cut.abort("done"));
   }
 
   /** At most `limit` messages after a cursor, in order. Rejects as `stream` does. */

@@ -41,7 +41,7 @@ export class EdgeLife implements OriginService {
     const clock = new MortalClock(parts.scheduler);
     const { keepaliveMs } = parts.config.rooms;
     const connections = parts.line.connections(clock);
-    const origin = new Origin({ url: parts.config.origin, keepaliveMs, clock, connections });
+    const origin = new Origin(parts.config.origin, connections, clock, keepaliveMs);
     const events = new OriginEvents(parts.telemetry);
     const health = new OriginHealth(origin, clock, events);
     await health.ask();

@@ -65,12 +65,7 @@ describe("a certificate that nobody has signed", () => {
 
   it("is named in the log of an edge, with the variable that makes it trusted", async (t) => {
     const url = await serverOf(t);
-    const origin = new Origin({
-      url,
-      keepaliveMs: 1000,
-      clock: systemClock,
-      connections: new HttpOrigin(url),
-    });
+    const origin = new Origin(url, new HttpOrigin(url), systemClock, 1000);
     t.after(() => origin.close());
     await assert.rejects(origin.isRelay(), REMEDY);
   });

@@ -342,7 +342,7 @@ describe("an edge's question whether its origin is alive", { timeout: 300_000 },
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const connections = new HttpOrigin(url);
     t.after(() => connections.close());
-    const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections });
+    const origin = new Origin(url, connections, systemClock, 1000);
     for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(), true);
     const kept = ports.size;
     for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(undefined, true), true);

@@ -62,7 +62,7 @@ describe("a page of an origin", () => {
     }
     const ask = async () => ({ statusCode: 200, headers: {}, body: Readable.from(body()) });
     const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
-    const origin = new Origin({ url: "", keepaliveMs: 1000, clock: systemClock, connections });
+    const origin = new Origin("", connections, systemClock, 1000);
     return { origin, sent };
   }
 
@@ -89,7 +89,7 @@ it("an edge and its other clients reach the origin while some read nothing of wh
   t.after(() => server.closeAllConnections());
   t.after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
+  const origin = new Origin(url, new HttpOrigin(url), systemClock, 1000);
   t.after(() => origin.close());
   const { signal } = new AbortController();
   const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };
@@ -137,7 +137,7 @@ describe("a channel at an edge", () => {
       return { statusCode: 404, headers: {}, body: Readable.from([JSON.stringify(notStored)]) };
     };
     const connections = { stream, page, relay: page, close: async () => {} };
-    const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+    const origin = new Origin("", connections, systemClock, 60_000);
     const log: string[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
     const channels = new Channels(
@@ -181,12 +181,12 @@ it("the log of a room closes its stream when it is left, even while its first me
   body.push(init);
   const ask = async () => ({ statusCode: 200, headers: {}, body });
   const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
-  const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+  const origin = new Origin("", connections, systemClock, 60_000);
   const left = new AbortController();
   const stream = await origin.stream(VIDEO, {}, new AbortController().signal);
   const recent = [{ cursor: 1, id: "a", body: "{}", details: "{}" }];
   const events = new OriginEvents(new Telemetry(silentLog));
-  const log = new OriginRoomLog({ origin, clock: systemClock, events }, { recent, stream });
+  const log = new OriginRoomLog(origin, systemClock, events, { recent, stream });
   const followed = log.follow(VIDEO, 0, left.signal);
   assert.deepEqual((await followed.next()).value, recent);
   left.abort();

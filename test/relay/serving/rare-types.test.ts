@@ -38,10 +38,10 @@ function chatWith(types: Readonly<Record<number, string>>): EncodedMessage[] {
 async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge: boolean) {
   const { store, url } = await withRoom(t, [...chat]);
   const telemetry = new Telemetry(silentLog);
-  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
+  const origin = new Origin(url, new HttpOrigin(url), systemClock, 1000);
   t.after(() => origin.close());
   const events = new OriginEvents(telemetry);
-  const log: RoomLog = isAtEdge ? new OriginRoomLog({ origin, clock: systemClock, events }) : store;
+  const log: RoomLog = isAtEdge ? new OriginRoomLog(origin, systemClock, events) : store;
   let rows = 0;
   const counted = async (reading: Promise<StoredMessage[]>) => {
     rows += (await reading).length;
