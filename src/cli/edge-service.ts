@@ -39,7 +39,8 @@ export async function startEdge(
   const port = new Port(config);
   starting.defer(() => port.close());
   const channels = new Channels(
-    { telemetry, settings },
+    telemetry,
+    settings.maxRooms,
     (channel, _address, closed, isKnown) =>
       new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
   );

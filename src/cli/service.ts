@@ -91,7 +91,8 @@ export async function startService(
   const { openings } = rooms;
   const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
-    { telemetry, settings },
+    telemetry,
+    settings.maxRooms,
     (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   starting.defer(() => channels.close());
@@ -103,7 +104,7 @@ export async function startService(
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
-  const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels(store, openings, clock, rooms.stopped);
   const featuring = new Featuring(store);
   const source = { featuring, list, history, recordings, egresses };
   const isBlanking = () => settings.isBlanking;

@@ -39,14 +39,6 @@ export interface QueuedOpening<T> extends Disposable {
   turn(rank: OpeningRank, signal: AbortSignal): Promise<T>;
 }
 
-interface OpeningQueueParts<T> {
-  clock: Clock;
-  /** The maximum number of videos that wait. */
-  max: number;
-  /** Takes a place among the openings that go on; undefined if none is free. Disposing frees it. */
-  take: () => T | undefined;
-}
-
 /** The videos of one address; the oldest is first. */
 interface Crowd {
   readonly address: string;
@@ -94,7 +86,9 @@ class Wait<T> implements Disposable {
 }
 
 export class OpeningQueue<T extends Disposable> {
-  readonly #parts: OpeningQueueParts<T>;
+  readonly #clock: Clock;
+  readonly #max: number;
+  readonly #take: () => T | undefined;
   readonly #crowds = new Map<string, Crowd>();
   /** By the number of videos, the addresses that wait for this number. */
   readonly #bySize = new Map<number, LinkedList<Crowd>>();
@@ -106,8 +100,14 @@ export class OpeningQueue<T extends Disposable> {
   readonly #known = new Turns<Wait<T>>();
   readonly #unknown = new Turns<Wait<T>>();
 
-  constructor(parts: OpeningQueueParts<T>) {
-    this.#parts = parts;
+  /**
+   * `max`: the maximum number of videos that wait. `take`: takes a place among the openings that go on, which
+   * disposing frees; undefined if none is free.
+   */
+  constructor(clock: Clock, max: number, take: () => T | undefined) {
+    this.#clock = clock;
+    this.#max = max;
+    this.#take = take;
   }
 
   /**
@@ -161,7 +161,7 @@ export class OpeningQueue<T extends Disposable> {
   /** Serves those whose turn it is, as far as places are free. A place given back serves the next. */
   #advance(): void {
     while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
-      const place = this.#parts.take();
+      const place = this.#take();
       if (place === undefined) return;
       const giveBack = () => {
         place[Symbol.dispose]();
@@ -188,7 +188,7 @@ export class OpeningQueue<T extends Disposable> {
   async #turn(wait: Wait<T>, signal: AbortSignal): Promise<T> {
     using _ = wait;
     signal.throwIfAborted();
-    using limit = new Deadline(this.#parts.clock, MAX_WAIT_MS);
+    using limit = new Deadline(this.#clock, MAX_WAIT_MS);
     const ended = AbortSignal.any([signal, limit.signal]);
     const onAbort = () => wait.refuse(signal.aborted ? signal.reason : atCapacity("openings"));
     ended.addEventListener("abort", onAbort, { once: true });
@@ -235,7 +235,7 @@ export class OpeningQueue<T extends Disposable> {
     });
     this.#size += 1;
     this.#resized(crowd);
-    if (this.#size > this.#parts.max) this.#bySize.get(this.#most)?.first?.value.waiting.first?.value();
+    if (this.#size > this.#max) this.#bySize.get(this.#most)?.first?.value.waiting.first?.value();
     return { [Symbol.dispose]: leave };
   }
 

@@ -78,11 +78,8 @@ export class Rooms {
     this.#parts = parts;
     this.slices = new Slices(parts.clock);
     const { clock, settings, sources } = parts;
-    this.openings = new OpeningQueue({
-      clock,
-      max: settings.maxRooms + MAX_STRANGERS,
-      take: () => sources.takeOpening?.(),
-    });
+    const maxOpenings = settings.maxRooms + MAX_STRANGERS;
+    this.openings = new OpeningQueue(clock, maxOpenings, () => sources.takeOpening?.());
     this.#host = {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),

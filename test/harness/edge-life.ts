@@ -58,7 +58,8 @@ export class EdgeLife implements OriginService {
     const sources = new OriginRooms({ ...parts, telemetry, settings, isBlanking });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.channels = new Channels(
-      { telemetry, settings },
+      telemetry,
+      settings.maxRooms,
       (channel, _address, closed, isKnown) =>
         new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
     );

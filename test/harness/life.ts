@@ -111,10 +111,11 @@ export class Life implements OriginService {
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.list = new RoomList(store, this.rooms);
     const { openings, stopped } = this.rooms;
-    this.videoChannels = readVideoChannels({ store, openings, clock }, stopped);
+    this.videoChannels = readVideoChannels(store, openings, clock, stopped);
     const watching = { ...parts, openings, settings };
     this.channels = new Channels(
-      { telemetry, settings },
+      telemetry,
+      settings.maxRooms,
       (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
     );
     this.peek = peek;

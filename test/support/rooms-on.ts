@@ -33,7 +33,8 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const { openings } = rooms;
   const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
-    { telemetry, settings },
+    telemetry,
+    settings.maxRooms,
     (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   const history = new History(store, clock);
@@ -42,7 +43,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());
   stack.defer(() => rooms.stop());
-  const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels(store, openings, clock, rooms.stopped);
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {

@@ -33,6 +33,7 @@ const MAX_OVER = 100;
 /** A scheduled stream counts as cancelled if this many complete looks in a row do not show it. */
 const MAX_MISSED = 2;
 
+/** The same for all watches of an instance. */
 export interface ChannelWatchParts {
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */

@@ -21,14 +21,6 @@ interface SharedWatch extends WatchedChannel {
   join(): this;
 }
 
-interface ChannelsParts {
-  telemetry: Telemetry;
-  settings: {
-    /** The maximum number of rooms; it also limits the number of channels. */
-    maxRooms: number;
-  };
-}
-
 /** The channels that are watched on an instance, for viewers. */
 export interface WatchedChannels {
   /**
@@ -48,16 +40,18 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   readonly #closed = new AbortController();
 
   /**
-   * `begin`: creates the watch of a channel for its first watcher; it stops when `closed` aborts. `isKnown`:
-   * whether pages have shown the channel before.
+   * `maxRooms`: the maximum number of rooms, which also limits the number of channels. `begin`: creates the
+   * watch of a channel for its first watcher; it stops when `closed` aborts. `isKnown`: whether pages have
+   * shown the channel before.
    */
   constructor(
-    { telemetry, settings }: ChannelsParts,
+    telemetry: Telemetry,
+    maxRooms: number,
     begin: (channel: string, address: string, closed: AbortSignal, isKnown: boolean) => Watch,
   ) {
     this.#begin = (channel, address) =>
       begin(channel, address, this.#closed.signal, this.#known.has(channel));
-    this.#max = settings.maxRooms;
+    this.#max = maxRooms;
     telemetry.channels.watch(() =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0),
     );

@@ -27,15 +27,11 @@ const MAX_ANSWERS = 10_000;
 /** Names of channels to remember the ids of. */
 const MAX_NAMES = 10_000;
 
-interface ReadingParts {
-  store: Pick<ObservedStore, "getChannels" | "getRoom" | "setChannels">;
-  openings: OpeningQueue<OpeningTurn>;
-  clock: Clock;
-}
-
 /** The channels of videos, for an instance that reads chats itself. */
 export function readVideoChannels(
-  { store, openings, clock }: ReadingParts,
+  store: Pick<ObservedStore, "getChannels" | "getRoom" | "setChannels">,
+  openings: OpeningQueue<OpeningTurn>,
+  clock: Clock,
   stopped: AbortSignal,
 ): VideoChannels {
   const sources: VideoChannelSources = {

@@ -40,6 +40,7 @@ const MAX_RETRY_CHANNEL_MS = 600_000;
 /** How often to see whether the room of a recording waits for its chat. */
 const STATE_MS = 5000;
 
+/** The same for all recordings of an instance. */
 export interface RecorderParts {
   rooms: Rooms;
   channels: Channels<ChannelWatch>;

@@ -267,7 +267,7 @@ describe("the look at a video's page", () => {
     };
   };
   const never = new AbortController().signal;
-  const openings = new OpeningQueue<OpeningTurn>({ clock: new FakeClock(), max: 1, take: () => undefined });
+  const openings = new OpeningQueue<OpeningTurn>(new FakeClock(), 1, () => undefined);
   const address = () => "192.0.2.1";
 
   it("counts for ten minutes, and a failed one for half a minute", async () => {

@@ -141,7 +141,8 @@ describe("a channel at an edge", () => {
     const log: string[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
     const channels = new Channels(
-      { telemetry, settings: { maxRooms: 1 } },
+      telemetry,
+      1,
       (channel, _address, closed) =>
         new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
     );

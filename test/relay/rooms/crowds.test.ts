@@ -10,7 +10,7 @@ const [LEAST, FEW, MANY] = [25, 100, 400];
 const idOf = (i: number) => String(i).padStart(11, "0");
 
 const queueOf = (max: number, take: () => Disposable | undefined) =>
-  new OpeningQueue({ clock: new FakeClock(), max, take });
+  new OpeningQueue(new FakeClock(), max, take);
 
 /** Asserts that each one more costs about as much among many as among few, whatever all together cost. */
 async function assertEven(act: (count: number) => Promise<void>): Promise<void> {

@@ -21,7 +21,7 @@ describe("videos that wait for a bootstrap", () => {
         },
       };
     };
-    const openings = new OpeningQueue({ clock, max: 1000, take });
+    const openings = new OpeningQueue(clock, 1000, take);
     const got = (name: string) => (place: Disposable) => {
       taken.push(place);
       turns.push(name);
@@ -142,7 +142,7 @@ describe("videos that wait for a bootstrap", () => {
 describe("the videos that wait to be opened", () => {
   /** A crowd of at most `max`, and those that were displaced, in order. */
   function crowdOf(max: number) {
-    const waiting = new OpeningQueue({ clock: new FakeClock(), max, take: () => undefined });
+    const waiting = new OpeningQueue(new FakeClock(), max, () => undefined);
     const displaced: string[] = [];
     const join = (name: string, address: string) => waiting.join(address, () => displaced.push(name));
     return { join, displaced };
