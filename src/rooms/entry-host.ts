@@ -1,4 +1,4 @@
-/** The environment of an entry: its settings, and its interface to the other rooms. */
+/** The environment of an entry: where its rooms come from, its settings, and its interface to the others. */
 
 import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
@@ -42,21 +42,20 @@ export interface OpenOptions {
   isShown?: boolean | undefined;
 }
 
-export interface EntryParts {
-  sources: RoomSources;
-  clock: Clock;
-  telemetry: Telemetry;
-  settings: {
-    /**
-     * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
-     */
-    graceMs: number;
-    /** How long the service remembers that a video has no chat, in milliseconds. */
-    noChatMs: number;
-  };
+export interface EntrySettings {
+  /**
+   * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
+   */
+  graceMs: number;
+  /** How long the service remembers that a video has no chat, in milliseconds. */
+  noChatMs: number;
 }
 
 export interface EntryHost {
+  readonly sources: RoomSources;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly settings: EntrySettings;
   /** The number of rooms that this instance reads. */
   roomsRead(): number;
   /** Aborts when the service stops. */

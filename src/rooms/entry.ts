@@ -12,7 +12,7 @@ import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
+import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
@@ -45,7 +45,6 @@ const UNREAD_MS = 1000;
 
 export class VideoEntry {
   readonly videoId: string;
-  readonly #parts: EntryParts;
   readonly #host: EntryHost;
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
@@ -56,9 +55,8 @@ export class VideoEntry {
    */
   readonly #waiting = new Set<StreamRequest>();
 
-  constructor(videoId: string, parts: EntryParts, host: EntryHost) {
+  constructor(videoId: string, host: EntryHost) {
     this.videoId = videoId;
-    this.#parts = parts;
     this.#host = host;
   }
 
@@ -128,7 +126,7 @@ export class VideoEntry {
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#expire() || this.#makeWay(request)) return this.#host.admit(request, signal);
     const state = this.#state;
-    const { ownership } = this.#parts.sources;
+    const { ownership } = this.#host.sources;
     if (!this.#remembered) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
@@ -151,7 +149,7 @@ export class VideoEntry {
           return this.#host.admit(request, signal);
         }
         if (state.name === "ended") return this.#addTo(state.room, request);
-        return serveFromAbsent(state, request, this.#parts.clock);
+        return serveFromAbsent(state, request, this.#host.clock);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
@@ -184,7 +182,7 @@ export class VideoEntry {
   /** Sends due keepalives, and forgets an ended room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
-    if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.#key, this.viewerCount);
+    if (this.viewerCount > 0) this.#host.sources.ownership.setViewers(this.#key, this.viewerCount);
     this.#expire();
   }
 
@@ -232,7 +230,7 @@ export class VideoEntry {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
       const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
-      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
+      if (!isFull) this.#host.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
       if (this.#state.name === "opening" && this.#state.opening === opening) this.#vacate();
@@ -258,7 +256,7 @@ export class VideoEntry {
       assertPlace: (expected) => this.#assertPlace(expected),
       found: (chatType) => this.#found(chatType),
     };
-    const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
+    const open = () => this.#host.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();
     const acquired = await open();
     return this.#opened("absence" in acquired ? await this.#orRest(acquired, open) : acquired);
@@ -273,7 +271,7 @@ export class VideoEntry {
     open: () => Promise<AcquiredRoom | NoRoom>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
-    const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
+    const next = await this.#absent(absence, rememberedMs ?? this.#host.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#hasReturningViewer(range)) {
@@ -323,7 +321,7 @@ export class VideoEntry {
     }
     const { room } = "owned" in acquired ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
-      const { ownership } = this.#parts.sources;
+      const { ownership } = this.#host.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
@@ -376,7 +374,7 @@ export class VideoEntry {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
       if (this.#state.name === "absent" && error instanceof ChatAbsent) {
-        return serveFromAbsent(this.#state, request, this.#parts.clock);
+        return serveFromAbsent(this.#state, request, this.#host.clock);
       }
       throw error;
     }
@@ -390,9 +388,9 @@ export class VideoEntry {
   async #absent(absence: Absence, rememberedMs: number): Promise<Absent> {
     const until = this.#in(rememberedMs);
     try {
-      const stored = await this.#parts.sources.stored(this.videoId);
+      const stored = await this.#host.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.is === "ended" ? this.#parts.sources.serve(range) : undefined;
+      const room = range?.is === "ended" ? this.#host.sources.serve(range) : undefined;
       room?.finish(ENDED);
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {
@@ -409,8 +407,8 @@ export class VideoEntry {
       () => this.#afterEnd(owned),
       (error) => {
         if (isFenced(error)) {
-          if (this.owned !== owned) return this.#parts.telemetry.mark("room: fenced after it was handed on");
-          this.#parts.telemetry.mark("room: fenced while it is read");
+          if (this.owned !== owned) return this.#host.telemetry.mark("room: fenced after it was handed on");
+          this.#host.telemetry.mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
         owned.room.broken(error);
@@ -423,9 +421,9 @@ export class VideoEntry {
 
   /** Leaves the reading to another instance. The viewers here follow the room from now on. */
   #giveWay(owned: OwnedRoom, restMs = 0): void {
-    this.#parts.telemetry.rooms.givenWay(this.videoId);
+    this.#host.telemetry.rooms.givenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
-    const followed = this.#parts.sources.follow?.(owned.room, restMs);
+    const followed = this.#host.sources.follow?.(owned.room, restMs);
     if (followed) this.#follow(followed);
   }
 
@@ -437,8 +435,8 @@ export class VideoEntry {
     if (state.name === "followed" && !state.followed.lingers) return void this.close();
     const cancel = new AbortController();
     this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
-    this.#parts.sources.ownership.setViewers(this.#key, 0);
-    graceOver(this.#key, this.#parts, cancel.signal).then(
+    this.#host.sources.ownership.setViewers(this.#key, 0);
+    graceOver(this.#key, this.#host, cancel.signal).then(
       () => (state.name === "polling" ? this.#release(state.owned) : this.close()),
       () => {}, // a viewer came, or the room has ended
     );
@@ -458,14 +456,14 @@ export class VideoEntry {
     if (this.owned !== owned) return;
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
-    this.#parts.telemetry.rooms.ended(this.videoId, end);
+    this.#host.telemetry.rooms.ended(this.videoId, end);
     this.#keep(owned.room, end);
   }
 
   /** An ended room is served for the grace time; a failed one is removed at once. */
   #keep(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
-    const until = this.#in(this.#parts.settings.graceMs);
+    const until = this.#in(this.#host.settings.graceMs);
     this.#vacate(isServed ? { name: "ended", room, until } : VACANT);
     if (!isServed) this.#host.retire(room);
   }
@@ -475,7 +473,7 @@ export class VideoEntry {
     const remembered = this.#remembered;
     if (!remembered) return false;
     const isUnwatched = remembered.name === "ended" && remembered.isReplay && this.viewerCount === 0;
-    const isDue = isUnwatched || this.#parts.clock.monotonic() >= remembered.until;
+    const isDue = isUnwatched || this.#host.clock.monotonic() >= remembered.until;
     if (isDue) this.#forget(remembered);
     return isDue;
   }
@@ -505,10 +503,10 @@ export class VideoEntry {
     if (this.#state.name === "followed") this.#state.followed.leave?.();
     const key = this.#key;
     this.#state = next;
-    this.#parts.sources.ownership.setViewers(key, 0);
+    this.#host.sources.ownership.setViewers(key, 0);
   }
 
   #in(ms: number): number {
-    return this.#parts.clock.monotonic() + ms;
+    return this.#host.clock.monotonic() + ms;
   }
 }

@@ -2,6 +2,7 @@
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
+import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -20,11 +21,13 @@ import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ifUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
-import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
+import { type EntryHost, type EntrySettings, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
+import type { RoomSources } from "./sources.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -32,18 +35,17 @@ const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_STRANGERS = 1000;
 
-type RoomsSettings = EntryParts["settings"] & {
+interface RoomsSettings extends EntrySettings {
   keepaliveMs: number;
   maxRooms: number;
   maxViewers: number;
-};
-
-interface RoomsParts extends EntryParts {
-  settings: RoomsSettings;
 }
 
 export class Rooms {
-  readonly #parts: RoomsParts;
+  readonly #sources: RoomSources;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
+  readonly #settings: RoomsSettings;
   readonly #entries = new Map<string, VideoEntry>();
   /** The number of chats that are read or followed, by type. */
   readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
@@ -74,13 +76,19 @@ export class Rooms {
   /** The videos that wait to be opened, or to be looked at. */
   readonly openings: OpeningQueue<OpeningTurn>;
 
-  constructor(parts: RoomsParts) {
-    this.#parts = parts;
-    this.slices = new Slices(parts.clock);
-    const { clock, settings, sources } = parts;
+  constructor(sources: RoomSources, clock: Clock, telemetry: Telemetry, settings: RoomsSettings) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
+    this.#settings = settings;
+    this.slices = new Slices(clock);
     const maxOpenings = settings.maxRooms + MAX_STRANGERS;
     this.openings = new OpeningQueue(clock, maxOpenings, () => sources.takeOpening?.());
     this.#host = {
+      sources,
+      clock,
+      telemetry,
+      settings,
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
@@ -91,18 +99,18 @@ export class Rooms {
       stopped: this.#stopped.signal,
       stored: (videoId) => this.#stored(videoId),
     };
-    const { rooms, viewers } = parts.telemetry;
+    const { rooms, viewers } = telemetry;
     rooms.watch({
       byState: () => this.#byState(),
       countInTop: () => this.ownedEntries().filter(({ owned }) => owned?.isInTop).length,
     });
     viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
-    void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
-    parts.sources.share?.(this, this.stopped);
+    void background("rounds of the rooms", { clock, telemetry }, this.stopped, () => this.#tick());
+    sources.share?.(this, this.stopped);
   }
 
   get viewerCount(): number {
-    return this.#entering.size + this.#waiting.size + this.#parts.sources.census.viewers;
+    return this.#entering.size + this.#waiting.size + this.#sources.census.viewers;
   }
 
   /** Counts a viewer that is in no room, until the result is disposed of. */
@@ -127,7 +135,7 @@ export class Rooms {
    */
   keepFor(reserve: Reserve): void {
     this.#reserve = reserve;
-    this.#parts.sources.keepFor?.(reserve);
+    this.#sources.keepFor?.(reserve);
   }
 
   /** Aborts when the service stops, so that viewers must reconnect. */
@@ -143,7 +151,7 @@ export class Rooms {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const reserved = this.#reserve?.places() ?? 0;
     const viewers = this.viewerCount - this.#exempt + reserved + count;
-    if (viewers > this.#parts.settings.maxViewers) throw atCapacity("viewers");
+    if (viewers > this.#settings.maxViewers) throw atCapacity("viewers");
   }
 
   /**
@@ -165,7 +173,7 @@ export class Rooms {
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (!request.isRecording) this.assertPlaces(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
-    if (this.#parts.sources.isBlocked) throw storeUnavailable();
+    if (this.#sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
@@ -230,7 +238,7 @@ export class Rooms {
     const read = this.#storedFor(request);
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
-    const ended = endedChatForViewer(stored, request, this.#parts.settings.graceMs);
+    const ended = endedChatForViewer(stored, request, this.#settings.graceMs);
     if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
     const asked = this.#openRoom(videoId) ? undefined : chatForViewer(stored, request);
@@ -250,7 +258,7 @@ export class Rooms {
   /** The chats of a video that are stored. Viewers come in waves, so they share the read. */
   #stored(videoId: string): Promise<StoredChat[]> {
     return this.#storedReads.getOrInsertComputed(videoId, () =>
-      this.#parts.sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
+      this.#sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
     );
   }
 
@@ -259,7 +267,7 @@ export class Rooms {
     const isEnded = end === "ended";
     const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
     return this.#excerpts.getOrInsertComputed(part, () => {
-      const room = this.#parts.sources.serve(chat);
+      const room = this.#sources.serve(chat);
       if (isEnded) room.finish(ENDED);
       else
         room.bound(
@@ -285,7 +293,7 @@ export class Rooms {
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.stopped.aborted) reasons.push("the service is stopping");
-    return [...reasons, ...(await this.#parts.sources.unreadiness())];
+    return [...reasons, ...(await this.#sources.unreadiness())];
   }
 
   /** The open room of a chat. */
@@ -314,9 +322,9 @@ export class Rooms {
 
   /** The standing of a chat, as its pages say now. Rejects as `RoomSources.standing` does. */
   async standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
-    const { standing } = this.#parts.sources;
+    const { standing } = this.#sources;
     if (!standing) return { is: "unknown", why: "no chat is read here" };
-    return await standing.call(this.#parts.sources, videoId, signal);
+    return await standing.call(this.#sources, videoId, signal);
   }
 
   /** The room of a video, if it is open here. */
@@ -336,8 +344,7 @@ export class Rooms {
    * Rejects when the service stops.
    */
   async headOf(videoId: string): Promise<number> {
-    const { clock, sources } = this.#parts;
-    const [first] = await retryRead(clock, this.stopped, () => sources.stored(videoId));
+    const [first] = await retryRead(this.#clock, this.stopped, () => this.#sources.stored(videoId));
     return first?.head ?? 0;
   }
 
@@ -347,7 +354,7 @@ export class Rooms {
    */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
-    await this.#parts.clock.sleep(ms);
+    await this.#clock.sleep(ms);
   }
 
   /**
@@ -361,7 +368,7 @@ export class Rooms {
       const rooms = [...this.#openRooms(), ...this.#unopened()];
       return [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
     };
-    await stopEntries([...this.#entries.values()], viewers, this.#parts.clock);
+    await stopEntries([...this.#entries.values()], viewers, this.#clock);
     for (const room of this.#unopened()) room.close();
   }
 
@@ -386,7 +393,7 @@ export class Rooms {
   }
 
   #entry(videoId: string): VideoEntry {
-    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#parts, this.#host));
+    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#host));
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that has ended. */
@@ -395,7 +402,7 @@ export class Rooms {
     const others = isKept
       ? this.#keptChats(chatType, entry)
       : this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0) + (this.#reserve?.places() ?? 0);
-    if (others >= this.#parts.settings.maxRooms) throw atCapacity("rooms");
+    if (others >= this.#settings.maxRooms) throw atCapacity("rooms");
   }
 
   /** The number of other chats of this type that are recorded. */
@@ -413,10 +420,9 @@ export class Rooms {
   }
 
   async #tick(): Promise<void> {
-    const { clock, settings } = this.#parts;
-    const periodMs = Math.min(TICK_MS, settings.keepaliveMs);
+    const periodMs = Math.min(TICK_MS, this.#settings.keepaliveMs);
     while (!this.stopped.aborted) {
-      await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
+      await this.#clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
         await this.#tickRoom(entry);
@@ -440,7 +446,7 @@ export class Rooms {
     try {
       await room.tick();
     } catch (error) {
-      this.#parts.telemetry.service.taskFailed(`rounds of room ${room.videoId}`, error);
+      this.#telemetry.service.taskFailed(`rounds of room ${room.videoId}`, error);
     }
   }
 

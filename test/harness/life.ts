@@ -108,7 +108,7 @@ export class Life implements OriginService {
     const parts = { store, egresses: this.egresses, clock, telemetry };
     const settings = config.rooms;
     const sources = new StoreBackedRooms({ ...parts, settings });
-    this.rooms = new Rooms({ sources, clock, telemetry, settings });
+    this.rooms = new Rooms(sources, clock, telemetry, settings);
     this.list = new RoomList(store, this.rooms);
     const { openings, stopped } = this.rooms;
     this.videoChannels = readVideoChannels(store, openings, clock, stopped);

@@ -28,7 +28,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;
   const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
-  const rooms = new Rooms({ sources, clock, telemetry, settings });
+  const rooms = new Rooms(sources, clock, telemetry, settings);
   const list = new RoomList(store, rooms);
   const { openings } = rooms;
   const watching = { egresses, openings, clock, telemetry, settings };
