@@ -13,7 +13,7 @@ import type { OriginHealth } from "./origin-health.ts";
 import { OriginRoomLog } from "./origin-log.ts";
 import type { OriginStream } from "./origin-stream.ts";
 
-/** One object, which an edge makes once: its own rooms, and the logs of them, need all of it. */
+/** With names, because eight arguments in a row would be mixed up. */
 interface OriginRoomsParts {
   origin: Origin;
   health: OriginHealth;

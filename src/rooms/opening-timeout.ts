@@ -4,7 +4,7 @@
  */
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
-import type { ObservedStore } from "../store/observed.ts";
+import type { Ownership } from "../store/ownership.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
 import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress.ts";
@@ -15,17 +15,13 @@ import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress
 export const OUT_MS = 10_000;
 const CHECK_MS = 1000;
 
-interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telemetry"> {
-  store: Pick<ObservedStore, "ownership">;
-}
-
 export class OpeningTimeout implements Disposable {
   readonly #exceeded = new AbortController();
   readonly #over = new AbortController();
 
   /** Begins at once. `keys`: the chats that the instance holds. Dispose of it when the opening is over. */
-  constructor(keys: readonly ChatKey[], egress: RoomEgress, parts: LimitParts) {
-    const watch = () => this.#watch(keys, egress, parts);
+  constructor(keys: readonly ChatKey[], egress: RoomEgress, ownership: Ownership, parts: RoomEgressParts) {
+    const watch = () => this.#watch(keys, egress, ownership, parts);
     void background("limit of an opening", parts, this.#over.signal, watch);
   }
 
@@ -41,13 +37,14 @@ export class OpeningTimeout implements Disposable {
   async #watch(
     keys: readonly ChatKey[],
     egress: RoomEgress,
-    { clock, egresses, store }: LimitParts,
+    ownership: Ownership,
+    { clock, egresses }: RoomEgressParts,
   ): Promise<void> {
     const { signal } = this.#over;
     for (let waitMs = OUT_MS; !signal.aborted; waitMs = CHECK_MS) {
       await clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
-      const wanted = await store.ownership.wantedElsewhere(keys).catch((error: unknown) => {
+      const wanted = await ownership.wantedElsewhere(keys).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;
         return []; // already reported; the next check tries again
       });

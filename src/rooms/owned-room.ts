@@ -50,6 +50,7 @@ import type { RoomApplicant } from "./sources.ts";
 /** The maximum time to store a release; if exceeded, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
 
+/** One object for all rooms that an instance reads, so a room keeps one reference to all of it. */
 export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
   store: ObservedStore;
   settings: RoomSettings &
@@ -217,7 +218,7 @@ export class OwnedRoom {
     const { clock, store, settings } = parts;
     const held = [live, holds.replay].filter((hold) => hold !== undefined);
     const keys = held.map((hold) => hold.key);
-    using limit = new OpeningTimeout(keys, egress, parts);
+    using limit = new OpeningTimeout(keys, egress, parts.store.ownership, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     const options: CallOptions = {
       lane: "opening",

@@ -68,6 +68,7 @@ export interface Census {
   viewers: number;
 }
 
+/** An instance gives all its rooms one object, so a room keeps one reference to all of it. */
 export interface RoomParts {
   store: RoomLog;
   clock: Clock;
@@ -112,7 +113,7 @@ export class Room implements ViewerHost, StartingRoom {
     this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
-    this.#pages = new SharedReads({ key, log, tail: this.tail, clock, closed: this.#closed.signal });
+    this.#pages = new SharedReads(key, log, this.tail, clock, this.#closed.signal);
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }

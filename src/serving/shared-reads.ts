@@ -38,17 +38,12 @@ interface Read {
   found: Promise<Found>;
 }
 
-interface SharedReadsParts {
-  key: ChatKey;
-  log: RoomLog;
-  tail: Tail;
-  clock: Clock;
-  /** Ends the reads that wait for the store. */
-  closed: AbortSignal;
-}
-
 export class SharedReads {
-  readonly #parts: SharedReadsParts;
+  readonly #chat: ChatKey;
+  readonly #log: RoomLog;
+  readonly #tail: Tail;
+  readonly #clock: Clock;
+  readonly #closed: AbortSignal;
   /** The latest read of each page, by the page's number, and of each filter of rare types. */
   readonly #reads = new Map<string, Read>();
   #readBytes = 0;
@@ -60,8 +55,13 @@ export class SharedReads {
    */
   #count = 0;
 
-  constructor(parts: SharedReadsParts) {
-    this.#parts = parts;
+  /** `closed`: ends the reads that wait for the store. */
+  constructor(chat: ChatKey, log: RoomLog, tail: Tail, clock: Clock, closed: AbortSignal) {
+    this.#chat = chat;
+    this.#log = log;
+    this.#tail = tail;
+    this.#clock = clock;
+    this.#closed = closed;
   }
 
   /**
@@ -97,7 +97,7 @@ export class SharedReads {
 
   async #assemble(after: number, feed: Feed, isShared: boolean): Promise<Chunk> {
     const { messages, to } = await this.#read(after, rareTypesOf(feed.filter.types));
-    return assembleChunk({ to, head: this.#parts.tail.head }, messages, feed, isShared);
+    return assembleChunk({ to, head: this.#tail.head }, messages, feed, isShared);
   }
 
   /**
@@ -112,11 +112,10 @@ export class SharedReads {
       const left = messages.filter(({ message }) => message.cursor > after);
       if (to > after) return { messages: left, to };
     }
-    const { key: chat, log, tail, clock, closed } = this.#parts;
     const limit = types ? PAGE_MESSAGES : PAGE_MESSAGES - (after % PAGE_MESSAGES);
-    const found = retryRead(clock, closed, async () => {
-      const range = { after, to: tail.head, limit, isNewest: false }; // the log may have more
-      const { messages, to } = await readPart(log, chat, { types, ...range });
+    const found = retryRead(this.#clock, this.#closed, async () => {
+      const range = { after, to: this.#tail.head, limit, isNewest: false }; // the log may have more
+      const { messages, to } = await readPart(this.#log, this.#chat, { types, ...range });
       return { messages: messages.map((message) => new Held(message)), to };
     });
     const read: Read = { after, found };

@@ -78,8 +78,8 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
   "limit of an opening": {
     begin: ({ relay, telemetry, step, signal }) => {
       const ownership = { wantedElsewhere: async () => step([]) } as unknown as Ownership;
-      const parts = { clock: relay.clock, egresses: relay.egresses, telemetry, store: { ownership } };
-      const limit = new OpeningTimeout([VIDEO], { unreachedMs: MINUTES } as RoomEgress, parts);
+      const parts = { clock: relay.clock, egresses: relay.egresses, telemetry };
+      const limit = new OpeningTimeout([VIDEO], { unreachedMs: MINUTES } as RoomEgress, ownership, parts);
       signal.addEventListener("abort", () => limit[Symbol.dispose]());
     },
   },
