@@ -36,7 +36,6 @@ const FAMILIES: Record<string, Record<string, string>> = {
   chaos: {
     "": "test/chaos/main.ts",
     cluster: "test/chaos/cluster/main.ts",
-    load: "test/chaos/load/main.ts",
     soak: "test/chaos/soak.ts",
   },
   simulate: {

@@ -7,8 +7,7 @@ import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Failure } from "../../simulator/faults.ts";
 import { commandLine, numberOf } from "./command-line.ts";
-import { readMetrics } from "./load/gauges.ts";
-import { Report } from "./load/report.ts";
+import { Report } from "./report.ts";
 import { SoakWorld } from "./soak-world.ts";
 import { type Bound, grows, type Sample, trendOf } from "./trend.ts";
 import { Verdict } from "./verdict.ts";
@@ -21,6 +20,8 @@ const COLLECT_EVERY = 3;
 /** One sample in so many is printed. */
 const PRINT_EVERY = 30;
 const MAX_EVENT_PAUSE_MS = 6000;
+/** How long the metrics are waited for. */
+const PATIENCE_MS = 30_000;
 const MB = 2 ** 20;
 
 /** Nobody is away for so long that messages behind its cursor are deleted. */
@@ -186,6 +187,17 @@ function judgeGrowth(): void {
         `${name} grew from ${second.toFixed(1)} to ${last.toFixed(1)} between the second and the last quarter`,
       );
   }
+}
+
+/** Its metrics, by name. Rejects if it does not answer; the reader throws if it lacks one. */
+async function readMetrics(service: string): Promise<(name: string, labels?: string) => number> {
+  const request = { headers: { connection: "close" }, signal: AbortSignal.timeout(PATIENCE_MS) };
+  const text = await (await fetch(`${service}/metrics`, request)).text();
+  const lines = new Map(text.split("\n").map((line) => [line.split(" ")[0], line.split(" ")[1]]));
+  return (name, labels = "") => {
+    if (!text.includes(`# TYPE ${name} `)) throw new Error(`the service does not report ${name}`);
+    return Number(lines.get(name + labels) ?? 0); // with a label there is no line before it happens
+  };
 }
 
 async function serviceCpuSeconds({ service }: SoakWorld): Promise<number> {

@@ -24,10 +24,8 @@ export interface SseListener {
   /** The whole body of an answer that is not a stream. */
   body?(text: string): void;
   malformed?(what: string): void;
-  /**
-   * The connection is over. `complete`: the response ended properly; `why`: the cause of a failure, if known.
-   */
-  closed(complete: boolean, why?: string): void;
+  /** The connection is over. */
+  closed(): void;
 }
 
 export function frameParser(listener: Omit<SseListener, "head" | "closed">): Pick<EventSourceParser, "feed"> {
@@ -95,18 +93,15 @@ export class SseConnection {
   readonly #request: ClientRequest;
   #response: IncomingMessage | undefined;
 
-  /** `localAddress`: any of 127.0.0.0/8, because one address has only about 28,000 ports for connections. */
-  constructor(url: URL, lastEventId: string | undefined, listener: SseListener, localAddress?: string) {
+  constructor(url: URL, lastEventId: string | undefined, listener: SseListener) {
     const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = { accept: "text/event-stream", connection: "keep-alive", ...resume };
-    this.#request = get(url, { agent: false, headers, ...(localAddress ? { localAddress } : {}) });
-    let why: string | undefined;
+    this.#request = get(url, { agent: false, headers });
     this.#request.on("response", (response) => this.#read(response, listener));
     this.#request.on("error", ({ message, ...error }) => {
-      why = message;
       if ("code" in error && String(error.code).startsWith("HPE_")) listener.malformed?.(message);
     });
-    this.#request.on("close", () => this.#response ?? listener.closed(false, why));
+    this.#request.on("close", () => this.#response ?? listener.closed());
   }
 
   /** Stops reading, so that the sender's window fills; Node's read-ahead of 64 KiB stays in memory. */
@@ -142,7 +137,7 @@ export class SseConnection {
     response.on("error", () => {}); // "close" follows
     response.on("close", () => {
       if (!parser && response.complete) listener.body?.(body);
-      listener.closed(response.complete);
+      listener.closed();
     });
     listener.head(status, headers);
   }

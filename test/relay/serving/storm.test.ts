@@ -3,7 +3,7 @@
  * the chat continues. None is refused, each gets the missed messages once, without an upstream call.
  */
 import assert from "node:assert/strict";
-import { it, type TestContext } from "node:test";
+import { it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -13,12 +13,9 @@ import type { Chunk } from "../../../src/serving/tail.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
-import { LoadClients } from "../../chaos/load/load-clients.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { PATIENCE_MS } from "../../support/eventually.ts";
-import { startRelay } from "../../support/relay.ts";
 import { own, saying } from "../../support/store-reading.ts";
-import { observe, temporaryFile } from "../../support/store-subject.ts";
+import { observe } from "../../support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 100;
@@ -27,43 +24,32 @@ const DETAILED = new Feed(FORMS.sse.detailed.bare, MessageFilter.everything, tru
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;
-const LIMIT = { timeout: 4 * PATIENCE_MS };
 
-async function stormy(t: TestContext, storeUrl: string): Promise<void> {
-  await using relay = await startRelay({ settings: { RELAY_STORE: storeUrl } });
-  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
-  const clients = new LoadClients();
-  t.after(() => clients.cut());
-  const coming = { service: relay.url, videoId: VIDEO, withinMs: 0 };
-  const base = await clients.open({ ...coming, viewers: 1 });
+it("a storm of returning viewers is served each from its own cursor, without a new page", async () => {
+  const relay = new VirtualRelay({ hasDisk: true });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 1000, page: HISTORY });
   chat.say(HISTORY);
-  assert.equal(await clients.reached(VIDEO, base + HISTORY, PATIENCE_MS), 0);
-  await clients.open({ ...coming, viewers: VIEWERS - 1 });
-  const bootstraps = () => relay.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
-  assert.equal(bootstraps(), 1);
-
+  const first = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+  const seen = (await first.untilMessages(HISTORY)).at(-1)?.cursor ?? 0;
+  const calls = () => relay.upstream.requests.filter(({ kind }) => /^(sw|popout|watch)/.test(kind)).length;
+  const before = calls();
   const speech = chat.speak(50);
-  clients.cut();
-  await clients.comeBack({ service: relay.url, withinMs: 500, lags: LAGS });
-  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, PATIENCE_MS), 0);
+  const lagOf = (viewer: number) => LAGS[viewer % LAGS.length] ?? 0;
+  const back = Array.from({ length: VIEWERS }, (_, i) =>
+    relay.visit({ videoId: VIDEO, lastEventId: seen - lagOf(i) }),
+  );
+  await relay.when(Promise.all(back.map(({ entered }) => entered)));
+  await relay.advance(5000);
   speech.stop();
-  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, PATIENCE_MS), 0);
-
-  assert.deepEqual(clients.report(), {
-    viewers: VIEWERS,
-    open: VIEWERS,
-    faults: {},
-    closings: [],
-    head: base + chat.ledger.length,
-  });
-  assert.equal(bootstraps(), 1);
-}
-
-it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
-  await stormy(t, `sqlite:${await temporaryFile(t)}`);
+  await relay.advance(5000);
+  const ids = chat.ledger.map(({ id }) => id);
+  for (const [i, viewer] of back.entries()) {
+    assert.equal(viewer.init.cursor, seen - lagOf(i));
+    assert.deepEqual(viewer.ids, ids.slice(HISTORY - lagOf(i)));
+  }
+  assert.ok(ids.length > HISTORY + 200);
+  assert.equal(calls(), before);
 });
-
-it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));
 
 it("the upstream is polled as often for 100 viewers as for one", async () => {
   const pollsFor = async (viewers: number): Promise<number> => {

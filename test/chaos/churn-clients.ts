@@ -4,9 +4,9 @@
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { Random } from "../../../simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 
-export interface Churn {
+interface Churn {
   service: string;
   videoId: string;
   viewers: number;
@@ -58,32 +58,26 @@ const BEHAVIOURS = {
   },
 } satisfies Record<string, (call: Call) => Promise<void>>;
 
-export type Behaviour = keyof typeof BEHAVIOURS;
-
-/** Resolves when the time is over and all are gone; to how many calls there were of each behaviour. */
-export async function comeAndGo(options: Churn): Promise<Record<Behaviour, number>> {
-  const { service, videoId, viewers, forMs } = options;
+/** Resolves when the time is over and all are gone. */
+export async function comeAndGo({ service, videoId, viewers, forMs }: Churn): Promise<void> {
   const url = new URL(`/v1/stream?videoId=${videoId}`, service);
   const request = `GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\naccept: text/event-stream\r\n\r\n`;
-  const behaviours = Object.keys(BEHAVIOURS) as Behaviour[];
-  const calls = Object.fromEntries(behaviours.map((name) => [name, 0])) as Record<Behaviour, number>;
+  const behaviours = Object.values(BEHAVIOURS);
   const until = performance.now() + forMs;
   const lives = Array.from({ length: viewers }, async (_, i) => {
     const random = new Random(i, "churn");
     const localAddress = `127.0.0.${100 + (i % ADDRESSES)}`;
     while (performance.now() < until) {
-      const behaviour = random.pick(behaviours);
+      const behave = random.pick(behaviours);
       await pause(random.below(REST_MS));
       const socket = connect({ host: url.hostname, port: Number(url.port), localAddress });
       socket.on("error", () => {}).resume(); // "close" follows
       const closed = new Promise((resolve) => socket.once("close", resolve));
       const answered = Promise.race([new Promise((resolve) => socket.once("data", resolve)), closed]);
-      await Promise.race([BEHAVIOURS[behaviour]({ socket, request, random, answered }), closed]);
+      await Promise.race([behave({ socket, request, random, answered }), closed]);
       socket.destroy();
       await closed;
-      calls[behaviour] += 1;
     }
   });
   await Promise.all(lives);
-  return calls;
 }
