@@ -3,9 +3,7 @@
  * plays one round, with each event.
  *
  *     npm run chaos -- --seed 7 [--minutes 5] [--viewers 200] [--events "storm,kill -9"] [--project DIR]
- *         [--edges 3] [--strangers 30] [--without compression,hand-over] [--json FILE]
- *
- * With strangers, these flood the service, and one more chat is recorded, of which nothing may be missing.
+ *         [--edges 3] [--without compression,hand-over] [--json FILE]
  *
  * With edges, viewers come to them and to the service, and the last edge follows the first.
  */
@@ -29,7 +27,6 @@ const { values } = commandLine({
     events: { type: "string", default: "" },
     project: { type: "string", default: fileURLToPath(new URL("../..", import.meta.url)) },
     edges: { type: "string", default: "0" },
-    strangers: { type: "string", default: "0" },
     without: { type: "string", default: "" },
     json: { type: "string" },
   },
@@ -57,7 +54,6 @@ const options = {
   viewers: numberOf("viewers", values.viewers, 5),
   projectDir: resolve(values.project),
   edges,
-  strangers: numberOf("strangers", values.strangers, 0),
   events,
   without,
 };
@@ -76,10 +72,9 @@ if (violations.length > 0) {
   const minutes = values.minutes === undefined ? "" : ` --minutes ${values.minutes}`;
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
   const below = edges > 0 ? ` --edges ${edges}` : "";
-  const flood = options.strangers > 0 ? ` --strangers ${options.strangers}` : "";
   const less = without.length > 0 ? ` --without ${without.join(",")}` : "";
   process.stdout.write(
-    `To play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${below}${only}${flood}${less}\n`,
+    `To play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${below}${only}${less}\n`,
   );
 }
 process.exit(violations.length > 0 ? 1 : 0);

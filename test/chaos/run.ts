@@ -57,7 +57,6 @@ async function play(world: World, options: RunOptions): Promise<void> {
   if (options.without?.includes("hand-over"))
     await world.service.logged("this Node.js does not release its sockets");
   await audience(world, options.viewers);
-  world.strangers?.come();
   await world.sayLongHistory();
   await world.settle();
   const { minutes = Number.POSITIVE_INFINITY } = options;
@@ -98,7 +97,6 @@ async function end(world: World, { store }: RunOptions): Promise<void> {
   const { verdict } = world;
   world.script.stopTraffic();
   await world.calm();
-  await world.strangers?.go(world);
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;
   if (code !== 0) verdict.violate("stop", `the last stop ended with ${code ?? signal}`);

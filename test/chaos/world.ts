@@ -17,7 +17,6 @@ import { GapJudge } from "./gap-judge.ts";
 import { Line } from "./line.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import { freePorts, Service } from "./service.ts";
-import { SETTINGS_WITH_STRANGERS, Strangers } from "./strangers.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
@@ -36,8 +35,6 @@ export interface WorldOptions {
   without?: readonly ShortCut[];
   /** The number of edges, of which the last follows the first. */
   edges?: number;
-  /** The number of strangers that flood the service. */
-  strangers?: number;
   /** Time limit until every viewer has everything, once all faults are over. */
   settleMs?: number;
 }
@@ -53,8 +50,6 @@ const FAILING = { failures: 5, ms: 15_000 };
 const SETTLE_MS = 25_000;
 /** Each tier of edges resumes after waits of its own. */
 const SETTLE_WITH_EDGES_MS = 50_000;
-/** Replays get only the calls that openings leave. */
-const SETTLE_WITH_STRANGERS_MS = 120_000;
 /** Holds an hour of messages; the rest is taken when the disk must be full. */
 const DISK_BYTES = 512 * 1024 * 1024;
 /** Time limit for the service to end when it must. */
@@ -79,8 +74,6 @@ export class World implements AsyncDisposable {
   readonly edges: readonly Edge[];
   readonly script: ChatScript;
   readonly audience: Audience;
-  /** Undefined in a run without them. */
-  readonly strangers: Strangers | undefined;
   readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
@@ -88,7 +81,7 @@ export class World implements AsyncDisposable {
   #orders: { name: string; fault: Fault }[] = [];
 
   static async create(
-    { seed, projectDir, store, without = [], edges = 0, strangers = 0, settleMs }: WorldOptions,
+    { seed, projectDir, store, without = [], edges = 0, settleMs }: WorldOptions,
     verdict: Verdict,
   ): Promise<World> {
     const upstream = await startSimulator({ seed });
@@ -111,7 +104,6 @@ export class World implements AsyncDisposable {
         RELAY_POLL_MIN_MS: String(LIMITS.pollMinMs),
         RELAY_POLL_MAX_MS: "1000",
         ...OF_STREAMS,
-        ...(strangers > 0 && SETTINGS_WITH_STRANGERS),
         RELAY_CHANNEL_MS: "2000",
         RELAY_LOOK_MS: "5000", // else a room that waits at the end is looked for after the run has settled
         RELAY_MAX_FAILURES: String(FAILING.failures),
@@ -120,19 +112,16 @@ export class World implements AsyncDisposable {
       },
     });
     const below = await edgesOf({ projectDir, count: edges, origin: port, settings: OF_STREAMS });
-    const flood =
-      strangers > 0 ? new Strangers({ count: strangers, seed, upstream, verdict, port }) : undefined;
-    const parts = { upstream, line, injector, disk, service, edges: below, strangers: flood };
+    const parts = { upstream, line, injector, disk, service, edges: below };
     const world = new World(seed, verdict, parts);
-    const beside = [edges > 0 && SETTLE_WITH_EDGES_MS, strangers > 0 && SETTLE_WITH_STRANGERS_MS];
-    world.settleMs = settleMs ?? Math.max(SETTLE_MS, ...beside.map(Number));
+    world.settleMs = settleMs ?? (edges > 0 ? SETTLE_WITH_EDGES_MS : SETTLE_MS);
     return world;
   }
 
   private constructor(
     seed: number,
     verdict: Verdict,
-    parts: Pick<World, "upstream" | "line" | "injector" | "disk" | "service" | "edges" | "strangers">,
+    parts: Pick<World, "upstream" | "line" | "injector" | "disk" | "service" | "edges">,
   ) {
     const { upstream, service, edges } = parts;
     const random = new Random(seed, "chaos");
@@ -144,7 +133,6 @@ export class World implements AsyncDisposable {
     this.disk = parts.disk;
     this.service = service;
     this.edges = edges;
-    this.strangers = parts.strangers;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
     const script = new ChatScript(upstream);
     this.script = script;
@@ -338,7 +326,6 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.strangers?.[Symbol.dispose]();
     await Promise.all([...this.viewers].map((viewer) => this.audience.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();

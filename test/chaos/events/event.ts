@@ -1,6 +1,5 @@
 /** The interface of an event, and functions that several events share. */
 import type { InjectedFault, Orders } from "../fault-injector.ts";
-import { isOfStrangers } from "../strangers.ts";
 import type { World } from "../world.ts";
 
 export interface Event {
@@ -49,10 +48,9 @@ export function noBootstrap(world: World, since: number, what: string, videoId?:
   world.verdict.violate("pages", `${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
 }
 
-/** The chat pages that were requested since, but for those of strangers. */
+/** The chat pages that were requested since. */
 export function pagesSince(world: World, since: number) {
   return world.upstream.requests.filter(
-    ({ at, kind, videoId }) =>
-      at >= since && (kind === "popout" || kind === "watch") && !isOfStrangers(videoId),
+    ({ at, kind }) => at >= since && (kind === "popout" || kind === "watch"),
   );
 }

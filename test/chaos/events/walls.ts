@@ -7,7 +7,6 @@ import type { RequestKind } from "../../../simulator/requests.ts";
 import type { Place } from "../../../simulator/scenario.ts";
 import { PAGE_FAILURES } from "../../harness/upstream-failures.ts";
 import { STEADY_ROOM } from "../chat-script.ts";
-import { isOfStrangers } from "../strangers.ts";
 import type { World } from "../world.ts";
 import { ECHO_MS, type Event } from "./event.ts";
 
@@ -115,7 +114,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         if (ready.status !== 200) verdict.violate("readiness", `${what}: readiness ${ready.status}`);
         // A channel is looked at in its own rhythm.
         const calls = upstream.requests.filter(
-          ({ at, kind, videoId }) => at >= from && EVERYTHING.includes(kind) && !isOfStrangers(videoId),
+          ({ at, kind }) => at >= from && EVERYTHING.includes(kind),
         ).length;
         if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate("gate", `${what}: ${calls} calls`);
         await world.line.open();
