@@ -448,6 +448,6 @@ export const FACTS: readonly Fact[] = [
       ...(["simulator ports", "simulator keepRequests", "failure answer"] as const),
     ],
     drawn: TEST_SWITCH,
-    held: ["test/unit/simulator/simulator.test.ts", "a seed always gives the same chat"],
+    held: ["test/simulation/simulation.test.ts", "a seed always plays the same, line by line"],
   },
 ];

@@ -10,7 +10,6 @@ import {
   type Simulator,
   simulateInProcess,
 } from "../../../simulator/index.ts";
-import { longActions } from "../../chaos/long-messages.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import {
   chatIn,
@@ -39,20 +38,6 @@ test("messages older than the upstream's window are lost to a late reader", asyn
   assert.deepEqual(idsOf((await poll(upstream, byNumber)).actions), [...late.slice(1), ...later]);
 });
 
-test("a chat that drops messages keeps those it can still give", async (t) => {
-  const clock = new FakeClock();
-  const upstream = await startFor(t, { clock });
-  const chat = upstream.chat(VIDEO, { page: 10, holdsMs: 1000, forget: true, kinds: ["text"] });
-  const token = await firstToken(upstream, VIDEO);
-  for (let second = 0; second < 30; second += 1) {
-    chat.say(100);
-    await clock.advance(1000);
-  }
-  const last = chat.say(100);
-  assert.ok(chat.ledger.length < 1500, `${chat.ledger.length} kept`);
-  assert.deepEqual(idsOf((await poll(upstream, token)).actions).slice(-100), last);
-});
-
 test("a long link is shown shortened, and its target is whole", async (t) => {
   const chat = (await startFor(t)).chat(VIDEO, { kinds: ["text"] });
   chat.say(1000);
@@ -63,47 +48,6 @@ test("a long link is shown shortened, and its target is whole", async (t) => {
     assert.ok(decodeURIComponent(target).startsWith(beginning), target);
     assert.ok(decodeURIComponent(target).length > beginning.length + 3, target);
   }
-});
-
-test("raw actions between generated ones of the same millisecond have times in the chat's order", async (t) => {
-  const chat = (await startFor(t, { clock: new FakeClock() })).chat(VIDEO, { kinds: ["text"] });
-  chat.say(3);
-  chat.say(longActions(0, 2, 10, () => chat.nextUsec()));
-  chat.say(3);
-  const times = JSON.stringify(chat.ledger)
-    .match(/(?<="timestampUsec":")\d+/g)
-    ?.map(Number);
-  assert.equal(times?.length, 8);
-  assert.deepEqual(
-    times,
-    [...new Set(times)].sort((one, other) => one - other),
-  );
-});
-
-test("a chat speaks at its rate until it is stopped", async (t) => {
-  const clock = new FakeClock();
-  const upstream = await startFor(t, { clock });
-  const chat = upstream.chat(VIDEO);
-  const speech = chat.speak(40);
-  await clock.advance(5000);
-  assert.equal(chat.ledger.length, 200);
-  speech.stop();
-  await clock.advance(5000);
-  assert.equal(chat.ledger.length, 200);
-});
-
-test("a chat that has ended speaks no more, so that its readers reach its end", async (t) => {
-  const clock = new FakeClock();
-  const upstream = await startFor(t, { clock });
-  const chat = upstream.chat(VIDEO);
-  chat.speak(40);
-  await clock.advance(1000);
-  chat.end("reload-only");
-  await clock.advance(1000);
-  assert.equal(chat.ledger.length, 40);
-  chat.change({ kind: "live" });
-  await clock.advance(1000);
-  assert.equal(chat.ledger.length, 80);
 });
 
 test("a replay's actions have their offset in the video, and its answers a token to seek with", async (t) => {
@@ -120,16 +64,6 @@ test("a replay's actions have their offset in the video, and its answers a token
   const seek = first.body.continuationContents?.liveChatContinuation?.continuations?.[1];
   const sought = await poll(upstream, tokenIn(seek), { endpoint, playerOffsetMs: 200_000 });
   assert.deepEqual(idsOf(sought.actions), said.slice(5));
-});
-
-test("a seed always gives the same chat, and another seed a different one", async (t) => {
-  const say = async (seed: number) => {
-    const chat = (await startFor(t, { seed, clock: new FakeClock() })).chat(VIDEO);
-    chat.say(500);
-    return chat.ledger;
-  };
-  assert.deepEqual(await say(7), await say(7));
-  assert.notDeepEqual(await say(7), await say(8));
 });
 
 for (const [as, after] of [
@@ -226,13 +160,6 @@ test("a chat may say one message in years: none of its waits is longer than a ti
   upstream.chat(VIDEO).speakEndlessly(1e-8, 5);
   assert.notDeepEqual(waits, []);
   assert.ok(Math.max(...waits) < 2 ** 31, `${waits}`);
-});
-
-test("only the last of very many requests are kept", async (t) => {
-  const upstream = await startFor(t, { keepRequests: 5 });
-  for (let index = 0; index < 12; index += 1) await fetch(`${upstream.urls.main}/nowhere?${index}`);
-  assert.ok(upstream.requests.length <= 6);
-  assert.equal(upstream.requests.at(-1)?.path, "/nowhere?11");
 });
 
 test("a request passed in without a socket is answered as over HTTP, failures included", async (t) => {
