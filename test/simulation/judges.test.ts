@@ -1,22 +1,14 @@
-/** The judges of a video's two chats, and of several instances: what each takes for a broken promise. */
+/** The judges of a video's two chats: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Random } from "../../simulator/random.ts";
-import { CHATS, type ChatKey, chatKey, otherChat } from "../../src/protocol/chat-key.ts";
-import type { TakenRoom } from "../../src/store/ownership.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
-import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";
-import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { EVERYTHING } from "../harness/filters.ts";
 import { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { ChatJudge } from "./chat-judge.ts";
-import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";
 import { RoomJudge } from "./room-judge.ts";
-import { free } from "./shared-room.ts";
-import { SharedStore } from "./shared-store.ts";
 
 const VIDEO = "finished-01";
 /** The cursors before the first message of each chat. */
@@ -129,90 +121,3 @@ describe("the judge of a viewer of a replay's stored part", () => {
       else assert.equal(journal.violation, undefined);
     });
 });
-
-describe("the judge of several instances, for a chat that an instance alone wants", () => {
-  for (const chat of CHATS)
-    for (const [what, isOwner, leftForMs] of [
-      ["that has handed it on", true, 4000],
-      ["that has never read it", false, 2000],
-    ] as const)
-      it(`gives one ${what} ${leftForMs / 1000} s to read the ${chat} chat`, async () => {
-        const { instances, scheduler, journal, judge, store } = instanceThatWants(VIDEO);
-        const owner = isOwner ? instances[0].line.instance : "of another one";
-        const key = chatKey(VIDEO, chat);
-        store.execute(SQL.take, [key, owner, 60_000, otherChat(key)]);
-        const room = store.at(VIDEO) ?? assert.fail();
-        const pass = async (ms: number) => {
-          for (let at = 0; at < ms; at += 250) {
-            room.checkpointAt = scheduler.monotonic();
-            judge.inspect();
-            await scheduler.advance(250);
-          }
-        };
-        const violation = () => journal.violation?.what ?? "";
-        room.checkpoint = "{}";
-        await pass(20_000);
-        free(room);
-        await pass(leftForMs);
-        assert.equal(violation(), "");
-        await pass(3000);
-        assert.match(violation(), /^nobody reads it for \d+ ms/);
-      });
-});
-
-describe("the judge of several instances, for a call of a video whose two chats are owned", () => {
-  const ROWS: [what: string, standing: { live: Standing; replay: Standing }, caller: "live" | "replay"][] = [
-    ["whose replay has not been read", { live: "unread", replay: "unread" }, "live"],
-    ["whose replay has ended", { live: "ended", replay: "ended" }, "live"],
-    ["whose replay is open", { live: "ended", replay: "open" }, "replay"],
-    ["whose live chat alone is open", { live: "open", replay: "unread" }, "live"],
-    ["whose chats are both open", { live: "open", replay: "open" }, "replay"],
-  ];
-  for (const [what, standing, expected] of ROWS)
-    it(`lets the owner of the ${expected} chat alone call of one ${what}`, () => {
-      for (const caller of CHATS) {
-        const { instances, journal, judge, store } = instanceThatWants(VIDEO);
-        for (const chat of CHATS) {
-          const owner = chat === caller ? instances[0].line.instance : "of another one";
-          own(store, chatKey(VIDEO, chat), owner, standing[chat]);
-        }
-        judge.called(VIDEO, instances[0].name);
-        const violation = journal.violation?.what;
-        assert.equal(
-          violation,
-          caller === expected ? undefined : "instance 1 polls it, and nobody has a good lease",
-        );
-      }
-    });
-});
-
-type Standing = "unread" | "open" | "ended";
-
-/** Makes the instance the owner of a chat with this standing. */
-function own(store: SharedStore, key: ChatKey, owner: string, standing: Standing): void {
-  const take = () => store.execute(SQL.take, [key, owner, 60_000, otherChat(key)])[0] as TakenRoom;
-  const { epoch, head } = take();
-  if (standing === "unread") return;
-  const nothing = [[], [], []];
-  store.execute(SQL.append, [key, epoch, head, ...nothing, "{}", 60_000, null, 0, ...nothing]);
-  if (standing === "open") return;
-  store.execute(SQL.finish, [key, epoch, "ended", "{}"]);
-  take();
-}
-
-/** The judge of an instance with a viewer of the video, which has been well for long. */
-function instanceThatWants(videoId: string) {
-  const { clock: scheduler } = new VirtualRelay();
-  const journal = new Journal(() => scheduler.monotonic());
-  const store = new SharedStore(scheduler, new Random(1));
-  const line = { instance: "process of 1", isWell: true };
-  const instances = [{ name: "1", life: {}, line, addresses: [], pausedUntil: 0 }] as const;
-  const room = { videoId };
-  const world = {
-    ...{ scheduler, journal, instances, rooms: [room] },
-    upstreamJudge: { answeredAt: () => scheduler.monotonic() },
-    viewers: [{ host: instances[0], watching: [room] }],
-  } as unknown as ClusterWorld;
-  const settings = { leaseMs: 6000, graceMs: 90_000 } as PostgresSettings;
-  return { instances, scheduler, journal, store, judge: new ClusterJudge(world, store, settings) };
-}
