@@ -46,7 +46,6 @@ const ALONE = [
   "test/cluster/cluster.test.ts",
   "test/browser/firefox.test.ts",
   "test/chaos/chaos-service.test.ts",
-  "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
   "test/relay/http/http-fuzz.test.ts", // measures its memory
   "test/relay/http/unread-responses.test.ts", // measures its memory
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
