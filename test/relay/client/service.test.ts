@@ -5,13 +5,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chat, merged } from "../../../client/index.ts";
-import { startSimulator } from "../../../simulator/index.ts";
 import { Line } from "../../chaos/line.ts";
 import { AnsweringFetch } from "../../support/answering-fetch.ts";
 import { END, init, messages } from "../../support/answering-server.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
-import { temporaryFile } from "../../support/store-subject.ts";
+import { startRelay } from "../../support/relay.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: VIDEO, backfill: 500, backoff: { baseMs: 20 } };
@@ -70,50 +68,6 @@ describe("a chat of the SDK on the service", () => {
       for await (const { id } of again) if (rest.push(id) === 90) break;
       assert.deepEqual([...received, ...rest].toSorted(), said.toSorted());
     }
-  });
-
-  it("continues where it was after the service has gone, and is back on its store", async (t) => {
-    await using upstream = await startSimulator();
-    const spoken = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, tokens: "reusable" });
-    const said = spoken.say(20);
-    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
-    const portOf = ({ url }: TestRelay) => Number(new URL(url).port);
-    const first = await startRelay({ upstream, settings });
-    await using line = await Line.to(portOf(first));
-    const room = chat(line.url, FAST);
-    const states: string[] = [];
-    room.on("state", (state) => states.push(state));
-    const received: string[] = [];
-    let second: TestRelay | undefined;
-    t.after(() => second?.[Symbol.asyncDispose]());
-    for await (const { id } of room) {
-      received.push(id);
-      if (received.length === 20) {
-        line.shut();
-        await first[Symbol.asyncDispose]();
-        said.push(...spoken.say(20));
-        second = await startRelay({ upstream, settings });
-        line.leadsTo = portOf(second);
-        await line.open();
-      }
-      if (received.length === 40) break;
-    }
-    assert.deepEqual(received, said);
-    assert.ok(states.includes("reconnecting"), states.join());
-  });
-
-  it("resumes by its cursor after the reader restarts", async () => {
-    await using relay = await startRelay();
-    const upstream = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
-    const said = upstream.say(30);
-    const read = async (cursor: number | undefined, count: number) => {
-      const ids: string[] = [];
-      const room = chat(relay.url, { ...FAST, cursor });
-      for await (const { id } of room) if (ids.push(id) === count) break;
-      return { ids, cursor: room.cursor };
-    };
-    const first = await read(undefined, 10);
-    assert.deepEqual([...first.ids, ...(await read(first.cursor, 20)).ids], said);
   });
 });
 

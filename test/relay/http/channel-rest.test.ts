@@ -128,33 +128,6 @@ describe("a viewer of a channel that stays", () => {
   });
 });
 
-describe("a viewer of a channel whose stream is being opened", () => {
-  it("is also ended by a stop, even if the store does not answer", async () => {
-    const { relay, channel } = watched({}, { hasDisk: true });
-    channel.broadcast(FIRST, { chat: CHAT });
-    relay.disk.commit = { leastMs: HOUR, jitterMs: 0 };
-    const viewer = new ChannelVisitor(relay.service);
-    await relay.advance(5000);
-    assert.deepEqual(viewer.news(), [`channel live ${FIRST}`]);
-    await relay.stop();
-    assert.equal(viewer.sink.closedBy, "end");
-  });
-
-  it("is also ended if the room is open, but its store does not say where the viewer begins", async () => {
-    const { relay, channel } = watched({}, { hasDisk: true });
-    channel.broadcast(FIRST, { chat: CHAT });
-    new ChannelVisitor(relay.service);
-    await relay.advance(5000);
-    assert.equal(relay.rooms.local(FIRST)?.state, "polling");
-    relay.disk.commit = { leastMs: HOUR, jitterMs: 0 };
-    const viewer = new ChannelVisitor(relay.service);
-    await relay.advance(5000);
-    assert.deepEqual(viewer.news(), [`channel live ${FIRST}`]);
-    await relay.stop();
-    assert.equal(viewer.sink.closedBy, "end");
-  });
-});
-
 describe("a slow viewer of a channel", () => {
   it("gets the rest of a stream that goes on before it turns to a newer one", async () => {
     const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });

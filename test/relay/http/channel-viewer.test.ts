@@ -282,15 +282,6 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([two.news(), two.sink.closedBy, relay.rooms.viewerCount], [[], "end", 0]);
   });
 
-  it("that waits is also ended by a stop", async () => {
-    const { relay, visit } = visited();
-    const viewer = visit();
-    await relay.advance(1000);
-    assert.deepEqual(viewer.news(), ["channel waiting"]);
-    await relay.stop();
-    assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
-  });
-
   for (const [where, isOpen] of [
     ["that other viewers watch", true],
     ["that is not open yet", false],

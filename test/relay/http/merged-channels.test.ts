@@ -100,26 +100,6 @@ describe("channels on one connection with videos", () => {
     assert.equal(back.sink.closedBy, undefined, "a channel has no end");
   });
 
-  it("get the rest of a stream that is over before the channel's next one", async () => {
-    const { relay, channel } = watched();
-    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const stays = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
-    const viewer = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
-    chat.say(3);
-    await relay.advance(MINUTE);
-    viewer.news();
-    viewer.leave();
-    const missed = chat.say(4);
-    await relay.advance(MINUTE);
-    const said = channel.broadcast(NEXT, { chat: CHAT }).chat.say(2);
-    await relay.advance(3 * MINUTE);
-    stays.leave();
-    const back = new ChannelVisitor(relay.service, viewer.lastId, { channels: HANDLE });
-    await relay.advance(MINUTE);
-    back.news();
-    assert.deepEqual(back.ids, [...missed, ...said]);
-  });
-
   it("send a video once that both a video and channels name", async () => {
     const { relay, channel } = watched();
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });

@@ -22,30 +22,6 @@ function started(count: number) {
 type Sink = { cut(): void };
 
 describe("a full connection", () => {
-  it("is cut after its time, which begins when it is first full", async () => {
-    const { clock, full, sinks, cuts } = started(1);
-    full.filled(sinks[0]);
-    await clock.advance(STALL_MS - 1);
-    full.filled(sinks[0]);
-    assert.deepEqual(cuts, []);
-    await clock.advance(1);
-    assert.deepEqual(cuts, [[0, STALL_MS]]);
-    await clock.advance(2 * STALL_MS);
-    assert.equal(cuts.length, 1, "only once");
-  });
-
-  it("has its whole time again after a drain", async () => {
-    const { clock, full, sinks, cuts } = started(1);
-    for (let round = 0; round < 3; round++) {
-      full.filled(sinks[0]);
-      await clock.advance(STALL_MS - 1);
-      full.emptied(sinks[0]);
-    }
-    full.filled(sinks[0]);
-    await clock.advance(STALL_MS);
-    assert.deepEqual(cuts, [[0, 4 * STALL_MS - 3]]);
-  });
-
   it("is not cut later because another one drains", async () => {
     const { clock, full, sinks, cuts } = started(3);
     for (const sink of sinks) {

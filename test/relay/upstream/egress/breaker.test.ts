@@ -9,7 +9,6 @@ import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { failAlways } from "../../../support/opening.ts";
-import { assertConsecutive } from "../../../support/stream.ts";
 
 const FAILED = new UpstreamError("unusable", "HTTP 503");
 const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
@@ -215,31 +214,6 @@ describe("an upstream that fails every call", () => {
     }
     return { relay, chats, viewers };
   }
-
-  it("ends none of three rooms: viewers stay, the service is ready, one call is made each 10 s, and all rooms resume at once", async () => {
-    const { relay, chats, viewers } = await watched(3, { RELAY_FAILING_MS: "0" });
-    const mend = failAlways(relay, "get_live_chat", { status: 503 });
-    await relay.advance(60_000);
-    assert.equal(await isUp(relay), 0);
-    assert.deepEqual(await relay.when(relay.rooms.unreadiness()), []);
-    const before = relay.upstream.requests.length;
-    await relay.advance(100_000);
-    const calls = relay.upstream.requests.length - before;
-    assert.ok(calls >= 10 && calls <= 20, `${calls} calls`); // each wait is drawn, from the half on
-    for (const chat of chats) chat.say(2);
-    mend();
-    await relay.requested("get_live_chat", { finished: true });
-    // Three calls for each: a poll, the page of the late answer, and all messages of the page.
-    await relay.advance(3000);
-    for (const [i, viewer] of viewers.entries()) {
-      assert.deepEqual(
-        viewer.ids,
-        chats[i]?.ledger.map(({ id }) => id),
-      );
-      assertConsecutive(viewer.cursors, viewer.init.cursor);
-    }
-    assert.equal(await isUp(relay), 1);
-  });
 
   it("counts against each room if there are only two", async () => {
     const { relay, viewers } = await watched(2, { RELAY_FAILING_MS: "0" });
