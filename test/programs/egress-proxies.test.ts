@@ -11,7 +11,6 @@ import { PASSWORD, PROXIES, RealProxy, USER } from "../support/proxy.ts";
 import { metric, startRelay, type TestRelay } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 import { assertConsecutive, Stream } from "../support/stream.ts";
-import { TEXT } from "../support/watched-room.ts";
 
 const VIDEO = "by-a-proxy1";
 
@@ -48,7 +47,7 @@ for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
       await using proxy = await RealProxy.start(program, await temporaryFolder(t));
       const { relay, log } = await talkativeRelay(`${proxy.way},spare=ip:127.0.0.9`);
       await using _owned = relay;
-      const chat = relay.upstream.chat(VIDEO, { ...TEXT, timeoutMs: 50 });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
       chat.say(5);
       await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
       await inTime(viewer.untilMessages(5), "messages by the proxy");
@@ -75,7 +74,7 @@ for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
       const wrong = `${scheme}://${USER}:${PASSWORD}@${proxy.name}`.replace(`:${PASSWORD}@`, ":open-sesame@");
       const { relay, log } = await talkativeRelay(wrong);
       await using _owned = relay;
-      relay.upstream.chat(VIDEO, TEXT).say(1);
+      relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
       const answers: unknown[] = [];
       if (asks) answers.push((await post(relay.url, "/v1/sessions", { videoId: VIDEO })).body);
       await proxy.stop();

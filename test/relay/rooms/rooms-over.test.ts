@@ -3,25 +3,25 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { RequestKind } from "../../../simulator/requests.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
-import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
-import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
-import { temporaryFile } from "../../support/store-subject.ts";
-import { Stream, streamUrl } from "../../support/stream.ts";
-import { VIDEO as UNREAD, unreadEnd, withoutGaps } from "../../support/virtual-room.ts";
-import { TEXT, VIDEO, watchedRoom } from "../../support/watched-room.ts";
+import { unreadEnd, VIDEO, virtualRoom, withoutGaps } from "../../support/virtual-room.ts";
 
+const TEXT = { kinds: ["text"] } as const;
 const REPLAY = { kind: "replay", pageSize: 40 } as const;
+/** Longer than any grace time here. */
+const MINUTE = 60_000;
 
-const statusOf = async ({ url }: TestRelay) => (await fetch(streamUrl(url, { videoId: VIDEO }))).status;
+const codeOf = async (relay: VirtualRelay, lastEventId?: number) =>
+  (await relay.refusal({ videoId: VIDEO, lastEventId })).code;
 
 /** A room whose chat is over, and whose viewer has been sent the end. */
 async function endedRoom(
   said: number,
-  settings: TestRelayOptions["settings"],
+  settings: VirtualRelayOptions["settings"],
   scenario: Partial<Scenario> = {},
 ) {
-  const room = await watchedRoom(said, settings, scenario);
+  const room = await virtualRoom(said, settings, scenario);
   if (scenario.kind !== "replay") room.chat.end("reload-only");
   assert.equal((await room.viewer.ended())?.event, "end");
   return room;
@@ -36,7 +36,7 @@ describe("a room that nobody read when its chat ended", () => {
     assert.deepEqual(back.ids, [`gap:${last}`]);
     const calls = upstream.requests.length;
     for (const lastEventId of [undefined, 0]) {
-      const other = await relay.enter({ videoId: UNREAD, lastEventId });
+      const other = await relay.enter({ videoId: VIDEO, lastEventId });
       assert.equal((await other.ended())?.event, "end");
       assert.deepEqual(other.ids, [...viewer.ids, ...back.ids]);
     }
@@ -45,15 +45,15 @@ describe("a room that nobody read when its chat ended", () => {
     const late = await open({ lastEventId: last });
     assert.equal((await late.ended())?.event, "end");
     assert.deepEqual(late.ids, back.ids);
-    assert.equal((await relay.refusal({ videoId: UNREAD })).code, "NO_LIVE_CHAT");
+    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
   });
 });
 
 describe("an ended room", () => {
   it("gives a viewer with a cursor the messages it missed, one without a cursor its backfill, then end", async () => {
-    await using room = await endedRoom(9, {});
-    await using resumed = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
-    await using fresh = await room.open({ backfill: 2 });
+    const room = await endedRoom(9, {});
+    const resumed = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
+    const fresh = await room.open({ backfill: 2 });
     assert.equal((await resumed.ended())?.event, "end");
     assert.equal((await fresh.ended())?.event, "end");
     assert.deepEqual(resumed.messages, room.viewer.messages.slice(6));
@@ -99,21 +99,21 @@ describe("an ended room", () => {
   });
 
   it("after its grace time costs the upstream no call for viewers that come back with a cursor", async () => {
-    await using room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
-    await roomsIn(room.relay, "ended", 0);
+    const room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
+    await room.relay.advance(MINUTE);
     const { requests } = room.upstream;
     const comeBack = async () => {
-      await using back = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
+      const back = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
       assert.equal((await back.ended())?.event, "end");
       assert.deepEqual(back.messages, room.viewer.messages.slice(6));
     };
     const before = requests.length;
-    await Promise.all(Array.from({ length: 10 }, comeBack));
+    for (let times = 0; times < 10; times++) await comeBack();
     assert.equal(requests.length, before);
-    assert.equal(await statusOf(room.relay), 404);
+    assert.equal(await codeOf(room.relay), "NO_LIVE_CHAT");
     const asked = requests.length;
     assert.ok(asked > before);
-    assert.equal(await statusOf(room.relay), 404);
+    assert.equal(await codeOf(room.relay), "NO_LIVE_CHAT");
     await comeBack();
     assert.equal(requests.length, asked);
   });
@@ -127,20 +127,17 @@ describe("a viewer that resumes a released room", () => {
   ];
   for (const [what, scenario, walled] of cases) {
     it(what, async () => {
-      await using room = await watchedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
-      await room.viewer.close();
-      for (const state of ["polling", "lingering", "released"]) await roomsIn(room.relay, state, 0);
+      const room = await virtualRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
+      room.viewer.leave();
+      await room.relay.advance(5000); // after more than ten, its end would have a gap
       room.chat.change(scenario);
       const repair = failAlways(room.relay, walled, { status: 503 });
       const cursor = room.viewer.cursors[5] ?? 0;
-      const url = streamUrl(room.relay.url, { videoId: VIDEO });
       if (walled.length > 0) {
-        const refusal = await fetch(url, { headers: { "last-event-id": String(cursor) } });
-        const { code } = (await refusal.json()) as { code: string };
-        assert.deepEqual([refusal.status, code], [404, "NO_LIVE_CHAT"]);
+        assert.equal(await codeOf(room.relay, cursor), "NO_LIVE_CHAT");
         repair();
       }
-      await using back = await room.open({ lastEventId: cursor });
+      const back = await room.open({ lastEventId: cursor });
       await back.untilMessages(3);
       assert.deepEqual(back.messages, room.viewer.messages.slice(6));
       if (walled.length === 0) assert.equal((await back.ended())?.event, "end");
@@ -201,10 +198,10 @@ describe("a replay", () => {
     ["liveChatRenderer", 4],
   ] as const) {
     it(`(${replayRenderer}, ${perWrapper} in a wrapper) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
-      await using relay = await startRelay();
+      const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, replayRenderer, perWrapper, page: 5 });
       const ids = chat.say(300);
-      await using viewer = await Stream.open(relay.url, { videoId: VIDEO, backfill: 0 });
+      const viewer = await relay.enter({ videoId: VIDEO, backfill: 0 });
       assert.equal((await viewer.ended())?.event, "end");
       assert.equal(viewer.init.chatType, "liveChatReplayRenderer");
       assert.deepEqual(viewer.ids, ids);
@@ -214,18 +211,19 @@ describe("a replay", () => {
   }
 
   it("is sent whole to viewers without a cursor and a backfill: open, lingering, or in the store", async () => {
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "150", RELAY_POLL_MIN_MS: "30" } });
-    const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, timeoutMs: 30 }).say(200);
-    const open = (options = {}) => Stream.open(relay.url, { videoId: VIDEO, ...options });
-    await using opener = await open();
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "5000" } });
+    const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY }).say(200);
+    const open = (options = {}) => relay.enter({ videoId: VIDEO, ...options });
+    const opener = await open();
     await opener.untilMessages(80);
-    await using during = await open();
-    await using named = await open({ backfill: 2 });
+    const during = await open();
+    const named = await open({ backfill: 2 });
     assert.equal((await opener.ended())?.event, "end");
-    await roomsIn(relay, "ended");
-    await using kept = await open();
-    await roomsIn(relay, "ended", 0);
-    await using stored = await open();
+    assert.equal(await relay.metric('relay_rooms{state="ended"}'), 1);
+    const kept = await open();
+    await relay.advance(MINUTE);
+    assert.equal(await relay.metric('relay_rooms{state="ended"}'), 0);
+    const stored = await open();
     for (const viewer of [opener, during, kept, stored]) {
       assert.equal((await viewer.ended())?.event, "end");
       assert.deepEqual(viewer.ids, ids);
@@ -234,28 +232,27 @@ describe("a replay", () => {
     assert.notEqual(named.ids[0], ids[0]);
   });
 
-  it("that is over is one room with shared reads for any number of viewers", async (t) => {
-    const store = `sqlite:${await temporaryFile(t)}`;
+  it("that is over is one room with shared reads for any number of viewers", async () => {
     const scenario = { ...REPLAY, page: 5, pageSize: 500 };
-    await using room = await endedRoom(1000, { RELAY_GRACE_MS: "1", RELAY_STORE: store }, scenario);
-    await roomsIn(room.relay, "ended", 0);
-    const reads = async () => (await metric(room.relay, `relay_store_operations_total{kind="read"}`)) ?? 0;
+    const { relay } = await endedRoom(1000, { RELAY_GRACE_MS: "1" }, scenario);
+    await relay.advance(MINUTE);
+    const reads = async () => (await relay.metric('relay_store_operations_total{kind="read"}')) ?? 0;
     const before = await reads();
-    const viewers = await Promise.all(Array.from({ length: 10 }, () => room.open()));
+    const viewers = Array.from({ length: 10 }, () => relay.visit({ videoId: VIDEO }));
     for (const again of viewers) assert.equal((await again.ended())?.event, "end");
     for (const again of viewers) assert.equal(again.messages.length, 1000);
     assert.ok((await reads()) - before <= 13, `${(await reads()) - before} reads`);
   });
 
   it("that was read to its end is answered from the store for an hour, without upstream calls", async () => {
-    await using room = await endedRoom(100, { RELAY_GRACE_MS: "1" }, REPLAY);
-    await roomsIn(room.relay, "ended", 0);
+    const room = await endedRoom(100, { RELAY_GRACE_MS: "1" }, REPLAY);
+    await room.relay.advance(MINUTE);
     const calls = room.upstream.requests.length;
     for (const [options, expected] of [
       [{}, room.viewer.messages],
       [{ backfill: 3 }, room.viewer.messages.slice(-3)],
     ] as const) {
-      await using again = await room.open(options);
+      const again = await room.open(options);
       assert.equal((await again.ended())?.event, "end");
       assert.deepEqual(again.messages, expected);
     }
@@ -311,11 +308,10 @@ describe("a video without a chat", () => {
   });
 
   it("is looked up again at once if its page could not be read", async () => {
-    await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
+    const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
     relay.upstream.chat(VIDEO, TEXT).say(1);
     relay.upstream.fault({ on: PLACES, times: 3, as: "html" });
-    assert.equal(await statusOf(relay), 404);
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    await viewer.untilMessages(1);
+    assert.equal(await codeOf(relay), "NO_LIVE_CHAT");
+    await (await relay.enter({ videoId: VIDEO })).untilMessages(1);
   });
 });

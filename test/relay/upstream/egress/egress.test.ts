@@ -13,7 +13,6 @@ import { failAlways } from "../../../support/opening.ts";
 import { startRelay } from "../../../support/relay.ts";
 import { assertConsecutive, Stream } from "../../../support/stream.ts";
 import { requestsOf } from "../../../support/virtual-room.ts";
-import { TEXT } from "../../../support/watched-room.ts";
 
 const ALL: readonly RequestKind[] = ["sw.js", "popout", "watch", "next", "get_live_chat"];
 const FOR_EVER = Number.POSITIVE_INFINITY;
@@ -248,7 +247,7 @@ it("a session and its polls use one address while that works", async () => {
   await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
   const { upstream } = relay;
   const [VIDEO, OTHER] = ["egress-six6", "egress-7777"];
-  for (const videoId of [VIDEO, OTHER]) upstream.chat(videoId, { ...TEXT, timeoutMs: 50 }).say(1);
+  for (const videoId of [VIDEO, OTHER]) upstream.chat(videoId, { kinds: ["text"], timeoutMs: 50 }).say(1);
   const { client, endpoint, apiKey, webVersion, ...opened } = await session(relay.url, { videoId: VIDEO });
   await using viewer = await Stream.open(relay.url, { videoId: OTHER });
   await viewer.untilMessages(1); // the first address has more to do than the second now
