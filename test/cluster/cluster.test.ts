@@ -7,14 +7,12 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import type { Simulator } from "../../simulator/index.ts";
 import { run } from "../chaos/cluster/postgres.ts";
-import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
+import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
 import { itemsOf, type LogAnswer, polledUpToNow, readEvents, readLog } from "../support/log.ts";
 import { textAction } from "../support/opening.ts";
-import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
-import { metric, roomsIn, type TestRelay } from "../support/relay.ts";
-import { startProcess } from "../support/relay-process.ts";
+import { testPostgres } from "../support/postgres-server.ts";
+import { metric, roomsIn } from "../support/relay.ts";
 
 const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
 
@@ -85,54 +83,6 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
       const control = { streamNextOffset: next, streamClosed: true, upToDate: true };
       assert.deepEqual(events.at(-1), { event: "control", data: control });
     }
-  });
-
-  it("replace one that stops, without a bootstrap and without a gap", async (t) => {
-    const { upstream, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const [first, second] = [await start(), await start()];
-    const [leaving, staying] = [await watch(first), await watch(second)];
-    const before = bootstraps(upstream);
-    const talking = setInterval(() => chat.say(1), 20);
-    await staying.untilMessages(10);
-    const stopping = first.service.stop();
-    assert.equal(await leaving.ended(), undefined);
-    await stopping;
-    const back = await watch(second, { lastEventId: leaving.cursors.at(-1) ?? 0 });
-    await back.untilMessages(10);
-    clearInterval(talking);
-    await assertSame([staying], staying.messages.length);
-    assert.equal(back.init.cursor, leaving.cursors.at(-1));
-    assert.equal(bootstraps(upstream), before);
-    assert.equal(await metric(second, "relay_rooms_resumed_total"), 1);
-    assert.equal(
-      staying.messages.some(({ message }) => message.type === "gap"),
-      false,
-    );
-  });
-
-  it("replace one that dies once its lease has expired, for viewers that stayed and viewers that come back", async (t) => {
-    const { upstream, url, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const relay = await start();
-    // Another instance opened the room, said that it has a viewer, and died.
-    const owner = await start();
-    const lost = await watch(owner);
-    const staying = await watch(relay);
-    await owner.service.stop();
-    const diedAt = performance.now();
-    await run(
-      url,
-      "update room set owner = 'dead', epoch = epoch + 1, lease_until = clock_timestamp() + interval '600 ms'",
-    );
-    await lost.ended();
-    chat.say(5);
-    await staying.untilMessages(8);
-    const tookMs = performance.now() - diedAt;
-    assert.ok(tookMs >= 600, `replaced after ${tookMs} ms`);
-    await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
   });
 
   it("continue from the checkpoint if a lease expires just while a viewer's room is being opened", async (t) => {
@@ -220,36 +170,6 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     assert.equal(again.init.cursor, second.cursors.at(-1) ?? second.init.cursor);
   });
 
-  it("end a failed room for the viewers of all instances", async (t) => {
-    const { upstream, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(2);
-    const relays = [await start({ RELAY_MAX_FAILURES: "1" }), await start({ RELAY_MAX_FAILURES: "1" })];
-    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
-    upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as: { status: 500 } });
-    const ends = await Promise.all(streams.map((stream) => stream.ended()));
-    assert.equal(ends[0]?.event, "error");
-    assert.deepEqual(ends[0]?.data, ends[1]?.data);
-  });
-
-  it("resume a viewer whose cursor is ahead of the messages followed so far", async (t) => {
-    const { upstream, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const settings = { RELAY_STORE_LISTEN_URL: UNHEARD };
-    const [owner, late] = [await start(settings), await start(settings)];
-    const [ahead, behind] = [await watch(owner), await watch(late)];
-    chat.say(5);
-    await ahead.untilMessages(8);
-    const from = ahead.cursors[6] ?? 0;
-    const resumed = await watch(late, { lastEventId: from });
-    assert.equal(resumed.init.cursor, from);
-    chat.say(4);
-    await assertSame([ahead, behind], 12);
-    await resumed.untilMessages(5);
-    assert.deepEqual(resumed.ids, ahead.ids.slice(7, 12));
-  });
-
   it("blank deleted messages for later viewers of each instance", async (t) => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
@@ -266,38 +186,6 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
         ["", "b", ""],
       );
     }
-  });
-
-  it("take over from a frozen instance, which then follows and stores nothing more", async (t) => {
-    const { upstream, url, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
-    chat.say(3);
-    const line = await Line.to(Number(new URL(upstream.urls.main).port));
-    t.after(() => line[Symbol.asyncDispose]());
-    const settings = { ...SETTINGS, RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, RELAY_LEASE_MS: "2500" };
-    const frozen = await startProcess(upstream, settings);
-    t.after(() => frozen.close());
-    const thawing = await watch(frozen);
-    const relay = await start();
-    const staying = await watch(relay);
-    await thawing.untilMessages(3);
-    await upstream.requested("get_live_chat", { finished: true });
-    frozen.signal("SIGSTOP");
-    chat.say(3);
-    await staying.untilMessages(6);
-    chat.say(3);
-    const asked = line.requests.length;
-    frozen.signal("SIGCONT");
-    await assertSame([staying, thawing], 9);
-    chat.say(3);
-    await assertSame([staying, thawing], 12);
-    assert.equal(line.requests.length, asked, "it polled without a lease");
-    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
-    const [room] = await run<{ rooms: number }>(
-      url,
-      "select count(*)::int as rooms from room where epoch = base + 2",
-    );
-    assert.equal(room?.rooms, 1, "taken once, and taken over once");
   });
 });
 

@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
 import { testPostgres } from "../support/postgres-server.ts";
 import { roomsIn } from "../support/relay.ts";
@@ -56,18 +55,6 @@ describe("a chat that is not there, on two instances", { skip, timeout: 120_000 
       }
     });
   }
-
-  it("goes on for both while its pages are a wall, through the stop of the one that reads it", async (t) => {
-    const { upstream, chat, watch, owner, other, here } = await onTwo(t);
-    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
-    chat.expireTokens();
-    await eventually(true, () => wall.fired > 0);
-    await owner[Symbol.asyncDispose]();
-    const newcomer = await watch(other);
-    wall.cancel();
-    chat.say(2);
-    await assertSame([here, newcomer], 5);
-  });
 
   it("is waited for by a viewer with a cursor at an instance that has never read it", async (t) => {
     const { upstream, start, watch } = await setUpInstances(t, server);
