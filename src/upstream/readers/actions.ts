@@ -58,8 +58,9 @@ export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
   const { receivedAt, timeOfDay, panels = NO_PANELS, mutations = [], isEnglish = false } = context;
-  const reading = new Collector(panels, { counts: readCounts(mutations, actions), isEnglish });
-  const now: ActionTime = { receivedAt, timeOfDay, offsetMs: undefined };
+  const reading = new Collector(panels);
+  const counts = readCounts(mutations, actions);
+  const now: AnswerState = { receivedAt, timeOfDay, offsetMs: undefined, counts, isEnglish };
   for (const action of actions) {
     const replayed = asObject(dig(action, "replayChatItemAction"));
     const inner = asArray(replayed?.actions);
@@ -73,20 +74,16 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-/** The state that the readers of an action need. */
-interface ActionState extends AnswerState {
-  moment: ActionTime;
-  panels: Panels;
-}
+/** What readers know of all actions of an answer; of a replay, of all in a wrapper. */
+type AnswerState = ActionTime & Pick<Context, "counts" | "isEnglish">;
 
-/** The state that all actions of an answer share. */
-type AnswerState = Pick<Context, "counts" | "isEnglish">;
+/** What readers know of an action, however deep they read. Copied at each level, so it is one flat object. */
+type ActionState = AnswerState & Pick<Context, "panels">;
 
 class Collector {
   readonly items: Item[] = [];
   /** The ids of the polls among the items: a poll whose content did not change is not repeated. */
   readonly #polls = new Set<string>();
-  readonly #answer: AnswerState;
   /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
   /** Actions for which a reader failed. */
@@ -94,14 +91,13 @@ class Collector {
   /** The panels after the actions taken until now. */
   panels: Panels;
 
-  constructor(panels: Panels, answer: AnswerState) {
+  constructor(panels: Panels) {
     this.panels = panels;
-    this.#answer = answer;
   }
 
-  take(action: unknown, moment: ActionTime): void {
+  take(action: unknown, answer: AnswerState): void {
     try {
-      const state = { ...this.#answer, moment, panels: this.panels };
+      const state = { ...answer, panels: this.panels };
       const { kind, before, item, panels = this.panels } = readNamed(action, "(no action)", state, NOTHING);
       this.panels = panels;
       if (before && !this.#isRepeatedPoll(before)) this.items.push({ message: before });
@@ -145,16 +141,15 @@ function readNamed(
   if (reader === "silent") return { kind, item: "silent" };
   const element = kind === ELEMENT ? undefined : dig(holder, ELEMENT);
   const around = element === undefined ? outside : within(outside, idsInElement(element));
-  const { moment, ...others } = state;
   const read: Context["read"] = (inside, ids) =>
     readNamed(inside, kind, state, ids ? within(around, ids) : around, depth + 1);
   try {
-    const outcome = toOutcome(reader(body, { ...moment, ...others, around, read }));
+    const outcome = toOutcome(reader(body, { ...state, around, read }));
     const { before, item } = outcome;
     // A reader that delegates to another kind returns that kind's complete outcome.
     if (outcome.kind !== undefined) return outcome as Outcome & { kind: string };
-    if (before) addOrigin(before, kind, moment);
-    if (typeof item !== "string") addOrigin(item.message, kind, moment);
+    if (before) addOrigin(before, kind, state);
+    if (typeof item !== "string") addOrigin(item.message, kind, state);
     return { ...outcome, kind };
   } catch (error) {
     if (error instanceof BrokenItem) return { kind, item: "broken" };
