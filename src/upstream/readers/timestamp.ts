@@ -1,18 +1,29 @@
 /** Formats times of messages. Reads no clock. */
 
-/** ISO 8601 in UTC with microseconds: `2026-01-02T03:04:05.678901Z`. `usec`: microseconds since 1970. */
+const MINUTE_MS = 60_000;
+
+/** The minute that `isoTime` has shown last, and its text up to the seconds. */
+let shownMinute: number | undefined;
+let minuteText = "";
+
+/**
+ * ISO 8601 in UTC with microseconds: `2026-01-02T03:04:05.678901Z`. `usec`: microseconds since 1970. Messages
+ * of one answer are of the same minute or two, and a date's fields take longer than the rest of a message.
+ */
 export function isoTime(usec: number): string {
-  // `toISOString` takes longer than the whole rest of a plain message.
-  const date = new Date(Math.floor(usec / 1000));
-  const day = `${date.getUTCFullYear()}-${twoDigits(date.getUTCMonth() + 1)}-${twoDigits(date.getUTCDate())}`;
-  const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}:${twoDigits(date.getUTCSeconds())}`;
-  return `${day}T${time}.${String(usec % 1e6).padStart(6, "0")}Z`;
+  const minute = Math.floor(usec / 1000 / MINUTE_MS);
+  if (minute !== shownMinute) {
+    minuteText = new Date(minute * MINUTE_MS).toISOString().slice(0, "2026-01-02T03:04:".length);
+    shownMinute = minute;
+  }
+  const inMinute = usec - minute * MINUTE_MS * 1000;
+  const seconds = Math.floor(inMinute / 1e6);
+  return `${minuteText}${twoDigits(seconds)}.${String(inMinute % 1e6).padStart(6, "0")}Z`;
 }
 
 /** Formats a wall time, in milliseconds since 1970, as `h:mm AM` in one time zone. */
 export type TimeOfDay = (epochMs: number) => string;
 
-const MINUTE_MS = 60_000;
 /** More than a page shows: messages are usually from the last few minutes. */
 const MAX_MINUTES = 100;
 
