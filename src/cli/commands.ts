@@ -42,10 +42,11 @@ export const COMMANDS = [
     usage: "run the relay (the default command)",
     examples: ["livechat-relay", "livechat-relay serve --port 8081 --store sqlite:/var/lib/relay.db"],
     flags: SERVE_FLAGS,
-    run: async (input, io) =>
-      input.values.check
-        ? (await import("./check/check.ts")).checkBeforeStart(input, io)
-        : runUntilSignal(io, async (stopped) => (await import("./serve.ts")).serve(input, io, stopped)),
+    run: async (input, io) => {
+      if (input.values.check) return (await import("./check/check.ts")).checkBeforeStart(input, io);
+      if (input.values.open) return (await import("./open-page.ts")).serveAndOpen(input, io);
+      return runUntilSignal(io, async (stopped) => (await import("./serve.ts")).serve(input, io, stopped));
+    },
   }),
   command({
     name: "demo",

@@ -144,6 +144,7 @@ async function listen(
   }
 }
 
-function urlOf(host: string, port: number): string {
+/** Without a trailing slash. */
+export function urlOf(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

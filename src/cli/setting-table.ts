@@ -331,6 +331,13 @@ export const SERVE_FLAGS = {
     isSwitch: true as const,
     read: (text: string) => text === "on",
   },
+  open: {
+    default: "off",
+    meaning:
+      "open the viewer page in the browser once the service runs, or that of a service which already runs on the port",
+    isSwitch: true as const,
+    read: (text: string) => text === "on",
+  },
   ...SETTINGS,
 };
 export const CHECK_FLAGS = {

@@ -1,11 +1,11 @@
 /** Settings, store, port and open files, as a start would find them. Makes no call to the upstream. */
-import { isIPv6 } from "node:net";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
 import type { StoreSummary } from "../../store/store-summary.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
 import { Port } from "../listener.ts";
+import { isService } from "../running-service.ts";
 import { openFilesFor } from "../serve.ts";
 import { sizeOf, type Tell } from "./finding.ts";
 
@@ -13,8 +13,6 @@ import { sizeOf, type Tell } from "./finding.ts";
 const LOW_BYTES = 2e9;
 /** With less, SQLite does not open the file. */
 const LEAST_BYTES = 64 * 1024;
-/** How long a service on the port may take to answer, in milliseconds. */
-const ANSWER_MS = 2000;
 
 /** `mistakes`: a line for each variable that has no effect. */
 export async function checkMachine(
@@ -105,17 +103,6 @@ async function checkPort(config: Config, tell: Tell): Promise<void> {
   } catch (error) {
     if (await isService(host, port)) tell({ ...of, state: "ok", text: "a running service answers there" });
     else tell({ ...of, state: "fail", text: "not free", quoted: wordsOf(error) });
-  }
-}
-
-/** Whether a service of this kind answers on the port. */
-async function isService(host: string, port: number): Promise<boolean> {
-  const url = `http://${isIPv6(host) ? `[${host}]` : host}:${port}/healthz`;
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
-    return answer.ok && (await answer.text()).startsWith('{"status":"alive"');
-  } catch {
-    return false;
   }
 }
 
