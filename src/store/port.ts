@@ -337,6 +337,10 @@ export const UNHELD = 10_000_000_000;
 /** Refuses a store that a migration has not filled completely. */
 export const HALF_FILLED = "is incomplete: let livechat-relay migrate-store finish, or use another store";
 
+/** Refuses a store of a schema from which no step leads to this program's. The caller adds another way. */
+export const EARLIER_SCHEMA = (schema: number, first: number) =>
+  `has schema ${schema}, this program upgrades none before ${first}: export its chats with the version that wrote it`;
+
 /** Refuses to begin a migration into a store with rooms. */
 export const NOT_EMPTY = (place: string) => `${place} already contains rooms: use an empty store`;
 

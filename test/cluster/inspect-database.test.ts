@@ -40,16 +40,19 @@ describe("serve --check of a database", { skip }, () => {
     }
   });
 
-  it("says so of an older and of a newer schema, and upgrades neither", async (t) => {
+  it("says so of a newer schema, and of one before the first, and changes neither", async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     const serve = new Run(["--port", "0", "--store", url]);
     await serve.printed(/listening on/);
     serve.signal("SIGTERM");
     await serve.exited;
-    await run(url, `update store set schema_version = ${SCHEMA_VERSION - 1}`);
+    await run(url, "update store set schema_version = 9");
     const older = await check(url);
-    assert.equal(older.code, 0);
-    assert.match(older.out, /^warn {2}store +the next start upgrades it to schema \d+/m);
+    assert.equal(older.code, 1);
+    assert.match(
+      older.line,
+      /^the service cannot start on it: .* has schema 9, .*: export its chats .*, or name another database$/,
+    );
     await run(url, `update store set schema_version = ${SCHEMA_VERSION + 1}`);
     assert.equal((await check(url)).code, 0); // an older program may use it
     await run(url, `update store set oldest_version = ${SCHEMA_VERSION + 1}`);

@@ -3,14 +3,16 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { Client } from "pg";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { startService } from "../../src/cli/service.ts";
 import { SETTINGS } from "../../src/cli/setting-table.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
-import { Pools } from "../../src/store/postgres/pools.ts";
+import { clientConfig, Pools } from "../../src/store/postgres/pools.ts";
 import { unavailable } from "../../src/store/postgres/postgres-error.ts";
+import { migrateSchema, SCHEMA_VERSION, STEPS } from "../../src/store/postgres/postgres-schema.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
@@ -166,7 +168,58 @@ describe("a PostgreSQL server", { skip }, () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => openFor(t, url)));
     const claims = await Promise.all(stores.map((store) => store.ownership.take(ROOM)));
     assert.equal(claims.filter(Boolean).length, 1, "one owner");
-    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 1 }]);
+    const versions = await run(url, "select schema_version, oldest_version from store");
+    assert.deepEqual(versions, [{ schema_version: SCHEMA_VERSION, oldest_version: SCHEMA_VERSION }]);
+  });
+
+  /** Brings the database to the schema of a later program, and resolves to the steps that it played. */
+  async function migrate(t: TestContext, url: string, steps: readonly string[]): Promise<number[]> {
+    const client = new Client(clientConfig(url));
+    t.after(() => client.end());
+    await client.connect();
+    const played: number[] = [];
+    const upgrade = (toSchema: number, step: () => Promise<unknown>) => {
+      played.push(toSchema);
+      return step();
+    };
+    assert.equal(await migrateSchema(client, "refused", upgrade, steps), SCHEMA_VERSION + steps.length - 1);
+    return played;
+  }
+  const INVENTED = "alter table room add column invented text";
+
+  it("is upgraded once by four newer instances that start together, while an older one goes on", async (t) => {
+    const url = await schema(t);
+    const store = await openFor(t, url);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    const played = await Promise.all([1, 2, 3, 4].map(() => migrate(t, url, [...STEPS, INVENTED])));
+    assert.deepEqual(played.flat(), [SCHEMA_VERSION + 1]);
+    assert.equal((await store.append(claim, claim.head + 1, messages(["b"]), "")).length, 1);
+    assert.deepEqual(await run(url, "select video_id, invented from room"), [
+      { video_id: ROOM, invented: null },
+    ]);
+  });
+
+  it("is made with all steps, which do not count as an upgrade", async (t) => {
+    assert.deepEqual(await migrate(t, await schema(t), [...STEPS, INVENTED]), []);
+  });
+
+  it("stays as it was if a step fails", async (t) => {
+    const url = await schema(t);
+    await (await openFor(t, url)).close();
+    await assert.rejects(migrate(t, url, [...STEPS, INVENTED, "nonsense"]), { code: "42601" });
+    assert.deepEqual(await migrate(t, url, [...STEPS, INVENTED]), [SCHEMA_VERSION + 1]);
+  });
+
+  it("is refused if no step upgrades it, and left unchanged", async (t) => {
+    const url = await schema(t);
+    await (await openFor(t, url)).close();
+    await run(url, "update store set schema_version = 9, oldest_version = 1");
+    assert.match(
+      await refusal(url),
+      /has schema 9, this program upgrades none before 10: export its chats with the version that wrote it, or name another database$/,
+    );
+    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 9 }]);
   });
 
   for (const name of ['"Relay Prod"', '"RelayProd"', '"it\'s $1"'])

@@ -21,12 +21,15 @@ function row(changed: Partial<Row> = {}): Row {
   return { ...first, promises: ["log"], ...changed };
 }
 
-/** The texts of a test's file and of the files beside it that it imports, which may have its suites. */
+/** The texts of a test's file and of those that it imports from beside it or from `unit/`, with its suites. */
 function textsOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return [];
   seen.add(file);
   const text = readFileSync(file, "utf8");
-  const imported = Array.from(text.matchAll(/ from "(\.\/[^/"]+)";/g), ([, name = ""]) => name);
+  const imported = Array.from(
+    text.matchAll(/ from "(\.\/[^/"]+|\.\.\/unit\/[^"]+)";/g),
+    ([, name = ""]) => name,
+  );
   return [text, ...imported.flatMap((name) => textsOf(join(dirname(file), name), seen))];
 }
 

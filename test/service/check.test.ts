@@ -390,10 +390,10 @@ describe("serve --check", () => {
       1,
     ],
     [
-      "of an older schema",
-      `pragma user_version = ${SCHEMA_VERSION - 1}`,
-      /^warn {2}store +the next start upgrades it to schema \d+\. Make a backup first/m,
-      0,
+      "of a schema before the first",
+      "pragma user_version = 6",
+      /^fail {2}store +the service cannot start on it: store \S+ has schema 6, this program upgrades none before \d+: export/m,
+      1,
     ],
     [
       "of another program",

@@ -20,6 +20,7 @@ import { test } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../src/base/clock.ts";
 import { assertRestored, openStore, StoreOpenError } from "../../src/store/open.ts";
+import { FILE_DEFAULTS, openDatabase, SCHEMA_VERSION, STEPS } from "../../src/store/sqlite/sqlite-schema.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { StoreProcess } from "../support/store-process.ts";
@@ -155,6 +156,57 @@ test("a file of a newer schema is refused and left alone", async (t) => {
     /has schema 99, this program knows \d+: start a newer program/,
   );
   assert.deepEqual(await readFile(path), before);
+});
+
+test("a file of a schema that no step upgrades is refused and left alone, with what to do", async (t) => {
+  const path = await filledFile(t);
+  execute(path, `pragma user_version = ${SCHEMA_VERSION - STEPS.length}`);
+  const before = await readFile(path);
+  assert.match(
+    await refusal(`sqlite:${path}`),
+    /has schema 6, this program upgrades none before 7: export its chats with the version that wrote it, or name another file$/,
+  );
+  assert.deepEqual(await readFile(path), before);
+});
+
+/** Opens the file as a later program would. Returns its schema and the steps that it played. */
+function openLater(path: string, steps: readonly string[]): { schema: unknown; played: number[] } {
+  const played: number[] = [];
+  const upgrade = (toSchema: number, step: () => void) => {
+    step();
+    played.push(toSchema);
+  };
+  using database = openDatabase(path, FILE_DEFAULTS, "refused", upgrade, steps);
+  return { schema: database.prepare("pragma user_version").get()?.user_version, played };
+}
+
+const LATER = [
+  ...STEPS,
+  "alter table room add column invented text;",
+  "alter table room drop column invented;",
+];
+
+test("a file is upgraded by the steps that it lacks, and then refused by a program that does not know them", async (t) => {
+  const path = await filledFile(t);
+  assert.deepEqual(openLater(path, STEPS), { schema: 7, played: [] });
+  assert.deepEqual(openLater(path, LATER.slice(0, 2)), { schema: 8, played: [8] });
+  assert.deepEqual(openLater(path, LATER), { schema: 9, played: [9] });
+  assert.deepEqual(openLater(path, LATER), { schema: 9, played: [] });
+  assert.match(await refusal(`sqlite:${path}`), /has schema 9, this program knows 7: start a newer program/);
+  execute(path, `pragma user_version = ${SCHEMA_VERSION}`);
+  const store = await openFor(t, `sqlite:${path}`);
+  assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(400).keys()]));
+});
+
+test("a new file is made with all steps, which do not count as an upgrade", async (t) => {
+  const path = await temporaryFile(t);
+  assert.deepEqual(openLater(path, LATER), { schema: 9, played: [] });
+});
+
+test("a step that fails leaves the file at the schema before", async (t) => {
+  const path = await filledFile(t);
+  assert.throws(() => openLater(path, [...STEPS, "alter table room add column invented text; nonsense"]));
+  assert.deepEqual(openLater(path, LATER.slice(0, 2)), { schema: 8, played: [8] });
 });
 
 test("a damaged file is refused, with advice", async (t) => {

@@ -51,7 +51,8 @@ async function checkStore({ storeUrl, maxStoreBytes }: Config, tell: Tell): Prom
   }
 }
 
-function tellStore(summary: StoreSummary, maxBytes: number, tell: Tell): void {
+/** Reports what can be seen of a store. */
+export function tellStore(summary: StoreSummary, maxBytes: number, tell: Tell): void {
   const { place, schema, known, rooms, bytes, freeBytes, isInUse, isForeign } = summary;
   const store = { of: "store", quoted: place } as const;
   const free = freeBytes === undefined ? "" : `, ${sizeOf(freeBytes)} free on its disk`;

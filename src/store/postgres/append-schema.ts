@@ -1,58 +1,18 @@
 /**
- * The functions of the owner's writes, each of which begins with the fence. `relay_append` drops the
+ * The functions of the owner's writes, each of which begins with the fence. `relay_append_3` drops the
  * messages whose ids are stored already, numbers the others, and moves the checkpoint. The checkpoint's
  * time is that of its writing, `written`, as an append may arrive late, and a room that is taken over must
  * not seem read until then. `relay_finish` ends the room. A release by the instance that has no viewers
  * left makes the room free instead, for another owner, as long as another instance has some.
  */
 
-/** What sets the time of new messages, beside the function's parameter for it. */
-interface MessageTime {
-  parameter: string;
-  set: string;
-}
-
-const CLOCK: MessageTime = { parameter: "", set: "moment := clock_timestamp();" };
-const AFTER_SAID: MessageTime = {
-  parameter: ",\n    said float8",
-  set: `select greatest(clock_timestamp(), to_timestamp(said / 1000), max(at)) into moment
-        from message where video_id = v and cursor = expected - moved;`,
-};
-
-export const APPENDING = `${appendFunction("create function", "")}
-
-  create function relay_finish(v text, e bigint, final text, what text)
-  returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
-  #variable_conflict use_column
-  declare me text;
-  begin
-    select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
-      for no key update;
-    if not found then
-      return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
-    elsif final = 'released' and exists (select from interest i
-        where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
-      return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
-        where r.video_id = v returning r.epoch, r.head, 'free';
-    else
-      return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
-          lease_until = 'epoch'
-        where r.video_id = v returning r.epoch, r.head, 'final';
-    end if;
-  end $$;`;
-
 /**
- * The database's clock may be in the past, so `relay_append_2` stores nothing at a time before the last of
- * the messages was `said` (wall milliseconds), or before the time of the message before them.
+ * `relay_append_3` stores each message with the times of `MessageTimes`, and returns when each added one was
+ * stored, in milliseconds. `own_at`, `own_said`, `own_offset`: when each message was stored first, if another
+ * store has kept it, and its times, in milliseconds. The clock counts as no earlier than `earliest`, in
+ * milliseconds.
  */
-export const APPENDING_2 = appendFunction("create or replace function", "", "relay_append_2", AFTER_SAID);
-
-/**
- * Appends with the times of `MessageTimes`, and returns when each added message was stored, in milliseconds.
- * `own_at`, `own_said`, `own_offset`: when each message was stored first, if another store has kept it, and
- * its times, in milliseconds. The clock counts as no earlier than `earliest`, in milliseconds.
- */
-export const APPENDING_3 = `create or replace function relay_append_3(
+export const APPENDING = `create function relay_append_3(
     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz,
     earliest float8, own_at float8[], own_said float8[], own_offset float8[]
   ) returns table (epoch bigint, head bigint, added int[], times float8[]) language plpgsql as $$
@@ -98,41 +58,24 @@ export const APPENDING_3 = `create or replace function relay_append_3(
         checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
         detail = null, final_at = null
       where r.video_id = v returning r.epoch, r.head, stored, stored_at;
-  end $$;`;
+  end $$;
 
-/** `fence`: a further condition of an append. */
-export function appendFunction(create: string, fence: string, name = "relay_append", time = CLOCK): string {
-  return `${create} ${name}(
-    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz${time.parameter}
-  ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
+  create function relay_finish(v text, e bigint, final text, what text)
+  returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
   #variable_conflict use_column
-  declare
-    stored int[] := '{}';
-    moved bigint;
-    moment timestamptz;
+  declare me text;
   begin
-    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null${fence}
+    select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
       for no key update;
     if not found then
-      return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
-      return;
+      return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
+    elsif final = 'released' and exists (select from interest i
+        where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
+      return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'free';
+    else
+      return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
+          lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'final';
     end if;
-    if cardinality(ids) > 0 then
-      ${time.set}
-      with fresh as (
-        select ord, id, body, details, expected - moved + row_number() over (order by ord) as cursor
-        from (select distinct on (b.id) b.id, b.body, b.details, b.ord
-          from unnest(ids, bodies, more) with ordinality as b (id, body, details, ord) order by b.id, b.ord) once
-        where not exists (select from message m where m.video_id = v and m.id = once.id)
-      ), inserted as (
-        insert into message (video_id, cursor, id, body, details, at)
-        select v, cursor, id, body, details, moment from fresh order by cursor
-      )
-      select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
-    end if;
-    return query update room r set head = expected + cardinality(stored), checkpoint = cp,
-        checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
-        detail = null, final_at = null
-      where r.video_id = v returning r.epoch, r.head, stored;
   end $$;`;
-}

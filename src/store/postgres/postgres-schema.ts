@@ -3,12 +3,11 @@
  * function gets a new name, so old and new instances can run side by side.
  */
 import type { Client, QueryConfig } from "pg";
-import { HALF_FILLED, StoreError } from "../port.ts";
+import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
-import { APPENDING, APPENDING_2, APPENDING_3 } from "./append-schema.ts";
-import { ROOMS_OF_CHATS } from "./chats-schema.ts";
-import { MOVING, MOVING_BEYOND } from "./moving-schema.ts";
-import { KEEPING, PRUNING, PRUNING_BY_LAST, PRUNING_BY_READ, ROOM_PRUNING } from "./pruning-schema.ts";
+import { APPENDING } from "./append-schema.ts";
+import { MOVING } from "./moving-schema.ts";
+import { PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
@@ -17,8 +16,11 @@ const STEP_LIMIT_MS = 600_000;
 /** The key of the lock for the migration, the same in every release. */
 const MIGRATION_LOCK = 7_107_324_115;
 
+/** The schema that the first step makes of an empty database. */
+const FIRST_SCHEMA = 10;
+
 /** The minimum schema version that a program must know to use a database of this version. */
-export const OLDEST_VERSION = 1;
+export const OLDEST_VERSION = FIRST_SCHEMA;
 
 /**
  * This table exists in a database that a migration has not filled completely. It holds the last `seq` copied.
@@ -49,10 +51,14 @@ export const TYPE = `case when body like '{"type":"_%"%' then split_part(body, '
  * A message's cursor is `message.cursor + room.shift`, so a room moves to other cursors, with all its
  * messages, in one update. `recording.instance` runs the recording until `run_until`.
  *
+ * `room.channels`: the names of the room's channel, separated by spaces. `room.video`: what the video is, as
+ * JSON. `room.featured_id` and `_at`: the message that was chosen last to be featured, and when, in
+ * milliseconds. `message.said` and `offset_ms`: the times of `MessageTimes`.
+ *
  * Appends change no indexed columns, so they update a room in place (HOT). Text is stored with its NULs
  * escaped (see `column-text.ts`) and uncompressed: it is short, and its size counts as it is.
  */
-const STEPS: readonly string[] = [
+export const STEPS: readonly string[] = [
   `create table store (
      one boolean primary key default true check (one),
      schema_version int not null,
@@ -77,6 +83,11 @@ const STEPS: readonly string[] = [
      lease_until timestamptz not null,
      checkpoint text,
      checkpoint_at timestamptz,
+     channels text,
+     is_kept boolean not null default false,
+     video text,
+     featured_id text,
+     featured_at bigint,
      check (base <= floor and floor <= head)
    ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
    create index room_live on room (video_id) where final_at is null;
@@ -90,10 +101,13 @@ const STEPS: readonly string[] = [
      details text not null,
      at timestamptz not null,
      seq bigint generated always as identity,
+     said bigint,
+     offset_ms bigint,
      primary key (video_id, cursor),
      unique (video_id, id)
    );
    create unique index message_seq on message (seq);
+   create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};
    alter table message alter column body set storage external, alter column details set storage external;
 
    create table interest (
@@ -136,64 +150,59 @@ const STEPS: readonly string[] = [
    ${MOVING}
 
    ${PRUNING}`,
-  `create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};`,
-  // The names of the room's channel, separated by spaces.
-  "alter table room add column channels text",
-  ROOM_PRUNING,
-  ROOMS_OF_CHATS,
-  `${APPENDING_2} ${PRUNING_BY_LAST}`,
-  // The retention leaves imported chats out. No clock of the past reuses cursors.
-  `${KEEPING} ${MOVING_BEYOND}`,
-  // The times of \`MessageTimes\`, which earlier messages lack, and what the room's video is, as JSON.
-  `alter table message add column said bigint, add column offset_ms bigint;
-   alter table room add column video text;
-   ${APPENDING_3}`,
-  // The message that was chosen last to be featured, and when, in milliseconds.
-  "alter table room add column featured_id text, add column featured_at bigint",
-  PRUNING_BY_READ,
 ];
 
-export const SCHEMA_VERSION = STEPS.length;
+/** The schema after these steps. */
+const schemaOf = (steps: readonly string[]): number => FIRST_SCHEMA + steps.length - 1;
+
+export const SCHEMA_VERSION = schemaOf(STEPS);
 
 /**
  * Brings the database to this program's schema, in one transaction on a connection of its own, and resolves
  * to the schema that it has. `upgrade` plays each step of an older one. Throws
- * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
- * that is refused; otherwise the errors of PostgreSQL.
+ * `StoreError` if this program cannot use a newer schema, if no step leads from an older one, or if the
+ * database is `half` of a migration and that is refused; otherwise the errors of PostgreSQL.
  */
 export async function migrateSchema(
   client: Client,
   half: "refused" | "wanted" = "refused",
   upgrade: (toSchema: number, step: () => Promise<unknown>) => Promise<unknown> = (_, step) => step(),
+  steps = STEPS,
 ): Promise<number> {
-  const present = await usableSchema(client, half);
-  if (present >= SCHEMA_VERSION) return present;
+  const present = await usableSchema(client, half, steps);
+  if (present >= schemaOf(steps)) return present;
   // An instance that stops in the middle must not block the others.
   await client.query(
     "begin; set local lock_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'",
   );
   await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-  const found = await versions(client); // another instance may have been first
-  assertUsable(found, half);
-  for (const [index, text] of STEPS.entries()) {
+  const locked = await versions(client); // another instance may have been first
+  assertUsable(locked, half, steps);
+  const found = locked.schema_version;
+  for (const [index, text] of steps.entries()) {
+    const toSchema = FIRST_SCHEMA + index;
     const step = () => client.query({ text, query_timeout: STEP_LIMIT_MS } as QueryConfig);
-    if (index >= found.schema_version && found.schema_version > 0) await upgrade(index + 1, step);
-    else if (index >= found.schema_version) await step();
+    if (found === 0) await step();
+    else if (found < toSchema) await upgrade(toSchema, step);
   }
-  if (found.schema_version < SCHEMA_VERSION)
-    await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
+  const schema = Math.max(found, schemaOf(steps));
+  if (found < schema) await client.query("update store set schema_version = $1", [schema]);
   await client.query("commit");
-  return Math.max(found.schema_version, SCHEMA_VERSION);
+  return schema;
 }
 
 /**
  * The schema of the database; 0 if it has none yet. Throws `StoreError` if this program cannot use it, as
  * `migrateSchema` does.
  */
-export async function usableSchema(client: Client, half: "refused" | "wanted"): Promise<number> {
+export async function usableSchema(
+  client: Client,
+  half: "refused" | "wanted",
+  steps = STEPS,
+): Promise<number> {
   await assertEncoding(client);
   const present = await versions(client);
-  assertUsable(present, half);
+  assertUsable(present, half, steps);
   return present.schema_version;
 }
 
@@ -219,7 +228,7 @@ async function versions(client: Client): Promise<Versions> {
      where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = ${SCHEMA}`,
   );
   const names = found[0]?.names ?? [];
-  if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
+  if (!names.includes("store")) return { schema_version: 0, oldest_version: 0 };
   const { rows } = await client.query<Versions>("select schema_version, oldest_version from store");
   const emptied = { schema_version: SCHEMA_VERSION, oldest_version: OLDEST_VERSION }; // while instances run
   return { ...(rows[0] ?? emptied), is_half: names.includes(MIGRATION_TABLE) };
@@ -228,11 +237,15 @@ async function versions(client: Client): Promise<Versions> {
 function assertUsable(
   { schema_version, oldest_version, is_half }: Versions,
   half: "refused" | "wanted",
+  steps: readonly string[],
 ): void {
-  if (is_half && half === "refused") throw new StoreError("unavailable", HALF_FILLED);
-  if (oldest_version <= SCHEMA_VERSION) return;
-  throw new StoreError(
-    "unavailable",
-    `has schema ${schema_version}, which needs a program that knows ${oldest_version} at least, this one knows ${SCHEMA_VERSION}: start a newer program, or name another database`,
-  );
+  const refuse = (reason: string) => new StoreError("unavailable", reason);
+  if (schema_version > 0 && schema_version < FIRST_SCHEMA)
+    throw refuse(`${EARLIER_SCHEMA(schema_version, FIRST_SCHEMA)}, or name another database`);
+  if (is_half && half === "refused") throw refuse(HALF_FILLED);
+  const known = schemaOf(steps);
+  if (oldest_version > known)
+    throw refuse(
+      `has schema ${schema_version}, which needs a program that knows ${oldest_version} at least, this one knows ${known}: start a newer program, or name another database`,
+    );
 }

@@ -1,11 +1,9 @@
 /**
- * Opens the store file, and holds its schema as a list of steps. A file of another program or of a newer
- * schema is refused unchanged; an older one is upgraded step by step.
+ * Opens the store file, and holds its schema as a list of steps. A file of another program, of a newer schema
+ * or of one before the first step is refused unchanged; any other is upgraded step by step.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
-import { beganAsReplay, ENDED_TEXT, isImported, READ_REPLAY } from "../earlier-rooms.ts";
-import { HALF_FILLED, StoreError } from "../port.ts";
+import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 
 export interface StoreOptions {
@@ -37,29 +35,30 @@ const BLANKING = `create index if not exists message_of_author on message (room,
   pragma secure_delete = on;`;
 const KEEPING = "drop index if exists message_of_author;";
 
-/** For a step: whether a room that was read as a replay is one from its beginning. */
-const BEGAN_AS_REPLAY = beganAsReplay(
-  "instr",
-  "(select details from message where room = key order by cursor limit 1)",
-);
-
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;
 
 /** The maximum wait of a statement for another program that has locked the file, for example to repair it. */
 const BUSY_TIMEOUT_MS = 1000;
 
+/** The schema that the first step makes of an empty file. */
+const FIRST_SCHEMA = 7;
+
 /**
- * Step n takes a file from schema n to n + 1. A released step never changes.
+ * Each further step takes a file to the next schema. A released step never changes.
  *
  * The messages of all rooms are in the order of their commits. So an append writes at the end of the table,
  * and pruning deletes old pages from its start without an index by time. A table `without rowid` with the key
  * (room, cursor) keeps rows above 1 KB in pages of their own: with it, the file was 3.2 times the size of its
  * messages, and not 1.3. In a table with rowids, a row can fill a whole page. `room` is a small number
- * because it occurs in three trees. `tally.cursor` is the last cursor that the totals count; a room without a
- * row in `tally` is not counted yet.
+ * because it occurs in three trees.
+ *
+ * `room.channels`: the names of the room's channel, separated by spaces. `room.video`: what the video is, as
+ * JSON. `room.featured_id` and `_at`: the message that was chosen last to be featured, and when.
+ * `message.said` and `offset_ms`: the times of `MessageTimes`. `tally.cursor` is the last cursor that the
+ * totals count; a room without a row in `tally` is not counted yet.
  */
-const STEPS: readonly string[] = [
+export const STEPS: readonly string[] = [
   `create table room (
      key integer primary key,
      video_id text not null unique,
@@ -70,7 +69,12 @@ const STEPS: readonly string[] = [
      checkpoint text,
      checkpoint_at integer,
      ending text,
-     ended_at integer
+     ended_at integer,
+     channels text,
+     is_kept integer not null default 0,
+     video text,
+     featured_id text,
+     featured_at integer
    ) strict;
    create index room_open on room (key) where ended_at is null;
    create index room_ended on room (ended_at) where ended_at is not null;
@@ -82,9 +86,12 @@ const STEPS: readonly string[] = [
      id text not null,
      body text not null,
      details text not null,
+     said integer,
+     offset_ms integer,
      unique (room, cursor),
      unique (room, id)
    ) strict;
+   create index message_rare on message (room, ${TYPE}, cursor) where ${IS_RARE};
    create table tally (
      room integer primary key,
      cursor integer not null,
@@ -107,27 +114,12 @@ const STEPS: readonly string[] = [
      video_id text,
      error text
    ) strict, without rowid;`,
-  `create index message_rare on message (room, ${TYPE}, cursor) where ${IS_RARE};`,
-  // The names of the room's channel, separated by spaces.
-  "alter table room add column channels text;",
-  // A room is one chat of its video. A live chat into which a replay was read is over.
-  `update room set video_id = video_id || '${REPLAY_SUFFIX}'
-     where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY} and ${BEGAN_AS_REPLAY};
-   update room set ending = '${ENDED_TEXT}', ended_at = coalesce(ended_at, checkpoint_at)
-     where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY};`,
-  // The retention leaves imported chats out.
-  `alter table room add column is_kept integer not null default 0;
-   update room set is_kept = 1 where ${isImported("instr")};`,
-  // The times of \`MessageTimes\`, which earlier messages lack, and what the room's video is, as JSON.
-  `alter table message add column said integer;
-   alter table message add column offset_ms integer;
-   alter table room add column video text;`,
-  // The message that was chosen last to be featured, and when.
-  `alter table room add column featured_id text;
-   alter table room add column featured_at integer;`,
 ];
 
-export const SCHEMA_VERSION = STEPS.length;
+/** The schema after these steps. */
+const schemaOf = (steps: readonly string[]): number => FIRST_SCHEMA + steps.length - 1;
+
+export const SCHEMA_VERSION = schemaOf(STEPS);
 
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */
 export const MIGRATION_TABLE = "relay_migration";
@@ -135,25 +127,26 @@ export const MIGRATION_TABLE = "relay_migration";
 /**
  * Opens the file, or creates it. Every commit is on disk before it returns. `half`: whether to accept a file
  * that a migration has not filled completely. `upgrade` plays each step of an older file. Throws
- * `StoreError` "unavailable" for a refused file, for one of another program and for one of a newer schema;
- * otherwise the errors of SQLite.
+ * `StoreError` "unavailable" for a refused file, and as `schemaVersion` does; otherwise the errors of SQLite.
  */
 export function openDatabase(
   path: string,
   { isBlanking }: StoreOptions = FILE_DEFAULTS,
   half: "refused" | "wanted" = "refused",
   upgrade: (toSchema: number, step: () => void) => void = (_, step) => step(),
+  steps = STEPS,
 ): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
-    const version = schemaVersion(database, path);
+    const version = schemaVersion(database, path, steps);
     if (half === "refused" && isHalf(database))
       throw new StoreError("unavailable", `store ${path} ${HALF_FILLED}`);
     database.exec("pragma journal_mode = wal; pragma synchronous = full;");
-    for (const [index, step] of STEPS.entries()) {
-      const apply = () => applyStep(database, index + 1, step);
-      if (index >= version && version > 0) upgrade(index + 1, apply);
-      else if (index >= version) apply();
+    for (const [index, step] of steps.entries()) {
+      const toSchema = FIRST_SCHEMA + index;
+      const apply = () => applyStep(database, toSchema, step);
+      if (version === 0) apply();
+      else if (version < toSchema) upgrade(toSchema, apply);
     }
     database.exec(isBlanking ? BLANKING : KEEPING);
     return database;
@@ -163,19 +156,24 @@ export function openDatabase(
   }
 }
 
-/** Throws `StoreError` for a file of another program and for one of a newer schema. */
-export function schemaVersion(database: DatabaseSync, path: string): number {
+/**
+ * The schema of the file; 0 if it is empty. Throws `StoreError` for a file of another program, and for one of
+ * a schema to which or from which no step leads.
+ */
+export function schemaVersion(database: DatabaseSync, path: string, steps = STEPS): number {
   const refuse = (reason: string) => new StoreError("unavailable", `store ${path} ${reason}`);
   const version = pragma(database, "user_version");
   const isEmpty = database.prepare("select 1 from sqlite_schema").get() === undefined;
   if (pragma(database, "application_id") !== APPLICATION_ID && !(isEmpty && version === 0)) {
     throw refuse("is a database of another program: name another file");
   }
-  if (version > STEPS.length) {
+  if (version > schemaOf(steps)) {
     throw refuse(
-      `has schema ${version}, this program knows ${STEPS.length}: start a newer program, or name another file`,
+      `has schema ${version}, this program knows ${schemaOf(steps)}: start a newer program, or name another file`,
     );
   }
+  if (version > 0 && version < FIRST_SCHEMA)
+    throw refuse(`${EARLIER_SCHEMA(version, FIRST_SCHEMA)}, or name another file`);
   return version;
 }
 
