@@ -143,7 +143,7 @@ export class Origin {
           const fact = batch.map(factIn).find((each) => each !== undefined);
           if (fact) return fact;
         }
-        return undefined; // an earlier version has none
+        return undefined;
       });
     } catch (error) {
       if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;

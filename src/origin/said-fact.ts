@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { nap, unlessAborted } from "../base/deadline.ts";
 import type { Fact } from "../store/facts.ts";
 
-/** The wait for the first word of it: an earlier version never says it. */
+/** The maximum wait for the first word of it. */
 const FIRST_WORD_MS = 2000;
 
 export class SaidFact {

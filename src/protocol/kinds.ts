@@ -103,7 +103,7 @@ export interface Details extends PaidDetails {
    * `since`: the last good answer before it, `until`: the first one after it; both ISO 8601 in UTC. Earlier
    * versions stored no `until`.
    */
-  gap?: { since: string; until?: string; reason: (typeof GAP_REASONS)[number] };
+  gap?: { since: string; until: string; reason: (typeof GAP_REASONS)[number] };
 }
 
 type BannerDetails = EventDetails & Pick<Details, "banner">;

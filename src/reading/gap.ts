@@ -12,8 +12,8 @@ import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 export interface Gap {
   /** Wall time of the last good answer before it, in milliseconds since 1970. */
   sinceMs: number;
-  /** Wall time of the first good answer after it. Earlier versions did not store it. */
-  untilMs?: number;
+  /** Wall time of the first good answer after it. */
+  untilMs: number;
   reason: NonNullable<Details["gap"]>["reason"];
 }
 
@@ -33,7 +33,7 @@ export function gapId(cursor: number): string {
 /** The message that marks a gap. `cursor`: of the message before it. */
 function gapMessage({ sinceMs, untilMs, reason }: Gap, cursor: number, moment: ActionTime): Message {
   const since = new Date(sinceMs).toISOString();
-  const until = new Date(untilMs ?? moment.receivedAt).toISOString();
+  const until = new Date(untilMs).toISOString();
   return event(gapId(cursor), moment, {
     type: "gap",
     parts: [{ kind: "text", text: SENTENCES[reason] }],
@@ -135,8 +135,7 @@ export function showGaps(
  */
 function lasting(gap: Gap | undefined, next: Gap | undefined): Gap | undefined {
   if (!gap || !next) return gap ?? next;
-  const { untilMs: _, ...begin } = gap;
-  return next.untilMs === undefined ? begin : { ...begin, untilMs: next.untilMs };
+  return { ...gap, untilMs: next.untilMs };
 }
 
 /** Reads a gap from a checkpoint; undefined if it is invalid. */
@@ -144,12 +143,7 @@ export function toGap(stored: unknown): Gap | undefined {
   const { sinceMs, untilMs, reason } = (stored ?? {}) as Partial<Gap>;
   const isTime = (ms: unknown): ms is number =>
     typeof ms === "number" && !Number.isNaN(new Date(ms).valueOf());
-  if (
-    !isTime(sinceMs) ||
-    (untilMs !== undefined && !isTime(untilMs)) ||
-    typeof reason !== "string" ||
-    !Object.hasOwn(SENTENCES, reason)
-  )
+  if (!isTime(sinceMs) || !isTime(untilMs) || typeof reason !== "string" || !Object.hasOwn(SENTENCES, reason))
     return undefined;
-  return { sinceMs, ...(untilMs !== undefined && { untilMs }), reason };
+  return { sinceMs, untilMs, reason };
 }

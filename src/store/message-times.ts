@@ -8,11 +8,8 @@ import { type EncodedMessage, type SaidTimes, saidTimes } from "./stored-message
 export interface LastTimes {
   /** When it was stored, by the wall clock. */
   at: number;
-  /**
-   * When the last of all messages up to this one was said, by the wall clock; 0 if none has such a time. Null
-   * if an earlier version stored the message: then `at` is in its place.
-   */
-  said: number | null;
+  /** When the last of all messages up to this one was said, by the wall clock; 0 if none has such a time. */
+  said: number;
   /** The furthest place in the video of all messages up to this one; null if none has one. */
   offset: number | null;
 }
@@ -41,7 +38,7 @@ export class MessageTimes {
     const { at, said, offset } = this.#last;
     this.#last = {
       at: Math.max(at, Math.min(message.storedAt ?? this.#now, this.#now), own.said ?? 0),
-      said: Math.max(said ?? at, own.said ?? 0),
+      said: Math.max(said, own.said ?? 0),
       offset: latest(offset, own.offset),
     };
     return this.#last;

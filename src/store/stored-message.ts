@@ -30,7 +30,7 @@ export interface EncodedMessage {
   storedAt?: number;
 }
 
-/** A stored message with its cursor. Without `storedAt` if an origin of an earlier version sends none. */
+/** A stored message with its cursor. Without `storedAt` if an origin sends none. */
 export interface StoredMessage extends EncodedMessage {
   cursor: number;
 }

@@ -17,14 +17,13 @@ import {
 function readTotals(stored: string | null): Totals | undefined {
   if (stored === null) return NO_TOTALS;
   const totals = asObject(parseJson(stored));
-  const deleted = totals?.deleted ?? {}; // an earlier version had none
-  const sums = [totals?.paid, deleted].flatMap((of) => Object.values(asObject(of) ?? { totals }));
+  const sums = [totals?.paid, totals?.deleted].flatMap((of) => Object.values(asObject(of) ?? { totals }));
   const isReadable =
     Object.values(asObject(totals?.types) ?? { totals }).every(isCount) &&
     sums.every((sum) => isCount(dig(sum, "count")) && isWhole(dig(sum, "thousandths"))) &&
     [totals?.unreadable, totals?.deletedPaid, totals?.memberships, totals?.authors].every(isCount) &&
     [totals?.firstAt, totals?.lastAt].every((at) => at === null || Number.isFinite(at));
-  return isReadable ? ({ ...totals, deleted } as unknown as Totals) : undefined;
+  return isReadable ? (totals as unknown as Totals) : undefined;
 }
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;

@@ -23,7 +23,7 @@ export interface Totals {
   unreadable: number;
   /** The number of paid messages that were deleted, alone or with all messages of their author. */
   deletedPaid: number;
-  /** Those of them whose amount is known. Totals of an earlier version lack earlier deletions. */
+  /** Those of them whose amount is known. */
   deleted: Sums;
   /** The number of memberships given as gifts. */
   memberships: number;

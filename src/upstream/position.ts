@@ -47,19 +47,19 @@ export function encodePosition(position: Position): string {
 export function decodePosition(text: string): Position {
   const stored = asObject(parseJson(text));
   if (!stored) throw new UnreadablePosition("it is not a JSON object");
-  const { version, chatType, continuation } = stored;
+  const { version, chatType, continuation, view } = stored;
   if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
   if (!isChatType(chatType)) throw new UnreadablePosition("it has no known chat type");
   if (continuation !== null && typeof continuation !== "string") {
     throw new UnreadablePosition("it has no continuation");
   }
+  if (view !== "all" && view !== "top") throw new UnreadablePosition("it has no view");
   return {
     chatType,
     pair: pairIn(stored.pair),
     credentials: credentialsIn(stored.credentials),
     continuation,
-    // Without a view, an earlier version has stored it, which did not know what it read.
-    view: stored.view === "all" ? "all" : "top",
+    view,
     ...(typeof stored.offered === "string" && { offered: stored.offered }),
     panels: toPanels(stored.panels) ?? NO_PANELS,
   };

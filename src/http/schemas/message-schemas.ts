@@ -89,11 +89,7 @@ const DETAILS = {
   gap: Type.Object(
     {
       since: Type.String({ description: "The last good answer before it, ISO 8601 in UTC." }),
-      until: Type.Optional(
-        Type.String({
-          description: "The first good answer after it. Earlier versions did not store it.",
-        }),
-      ),
+      until: Type.String({ description: "The first good answer after it, ISO 8601 in UTC." }),
       reason: Type.Enum([...GAP_REASONS]),
     },
     { description: "Between this message and the one before it, others may be missing." },

@@ -71,10 +71,10 @@ export function encodeCheckpoint(
   return JSON.stringify({
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
-    shownAt: notHiddenAt, // the name under which stores have it
+    notHiddenAt,
     egress,
     absence: absence && { is: absence.is, why: absence.why },
-    recording: capture, // the name under which stores have it
+    capture,
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     threads: [...threads],
@@ -117,7 +117,7 @@ export function tokenlessPosition(chat: Chat, panels: Panels): Position {
 
 /** The capture from which a room was imported; undefined if it was not. */
 export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefined {
-  const capture = dig(parseJson(checkpoint), "recording");
+  const capture = dig(parseJson(checkpoint), "capture");
   const [beginning, lines] = [asString(dig(capture, "beginning")), asNumber(dig(capture, "lines"))];
   return beginning === undefined || lines === undefined ? undefined : { beginning, lines };
 }
@@ -139,7 +139,7 @@ function storedAgoMs(stored: unknown): number | undefined {
 
 /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
 export function notHiddenAt({ checkpoint }: RoomRecord): number | undefined {
-  return asNumber(dig(parseJson(checkpoint), "shownAt"));
+  return asNumber(dig(parseJson(checkpoint), "notHiddenAt"));
 }
 
 /** The key of the egress that last read the room; undefined if not known. */
@@ -183,9 +183,8 @@ function isDeletion(entry: unknown[]): entry is [author: string, since: string |
   return typeof entry[0] === "string" && (entry[1] === null || typeof entry[1] === "string");
 }
 
-/** Pairs of texts. Earlier versions stored none; undefined if one of them is invalid. */
+/** Pairs of texts; undefined if one of them is invalid. */
 function pairsIn(stored: unknown): ReadonlyMap<string, string> | undefined {
-  if (stored === undefined) return new Map();
   const pairs = asArray(stored)?.map((pair) => [asString(dig(pair, 0)), asString(dig(pair, 1))]);
   return pairs?.every(isPair) ? new Map(pairs) : undefined;
 }

@@ -37,7 +37,7 @@ export const APPENDING = `create function relay_append_3(
         select b.id, b.body, b.details, b.ord,
           greatest(last.at, max(greatest(least(to_timestamp(b.own_at / 1000), moment), to_timestamp(b.own_said / 1000)))
             over so_far) as at,
-          greatest(coalesce(last.said, floor(extract(epoch from last.at) * 1000), 0), max(b.own_said) over so_far)::bigint as said,
+          greatest(coalesce(last.said, 0), max(b.own_said) over so_far)::bigint as said,
           greatest(last.offset_ms, max(b.own_offset::bigint) over so_far) as offset_ms
         from unnest(ids, bodies, more, own_at, own_said, own_offset) with ordinality
           as b (id, body, details, own_at, own_said, own_offset, ord)

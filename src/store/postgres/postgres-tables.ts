@@ -110,10 +110,8 @@ export const SQL = {
   firstOfTypes: ofTypes("asc"),
   lastOfTypes: ofTypes("desc"),
   cursorAt: placeBefore(ms("at")),
-  cursorSaid: placeBefore(`coalesce(said, ${ms("at")})`),
-  cursorOffset: placeBefore(
-    "coalesce(offset_ms, substring(details from '\"offsetMs\":(-?\\d{1,15})')::bigint)",
-  ),
+  cursorSaid: placeBefore("said"),
+  cursorOffset: placeBefore("offset_ms"),
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // Examines all messages after $3 up to $4: an index by author would slow every append down.

@@ -77,9 +77,6 @@ function movedBase(room: "room" | "live"): string {
     where message.room = ${room}.key and cursor = ${room}.head and at > :now) then ${UNHELD} else 0 end)`;
 }
 
-/** For messages that an earlier version stored. */
-const OWN_OFFSET = "case when json_valid(details) then details ->> '$.offsetMs' end";
-
 /** The statements that find whether a message is before a time, by the kind of time. */
 function placesOf(times: Record<TimeKind, string>): Record<`${TimeKind}Before`, string> {
   const before = (kind: TimeKind) =>
@@ -118,7 +115,7 @@ const SQL = {
   lastOfType: `${OF_TYPE} desc limit :limit`,
   messageAt: `select ${MESSAGE} from message where room = ? and cursor = ?`,
   times: "select at, said, offset_ms as offset from message where room = ? and cursor = ?",
-  ...placesOf({ at: "at", said: "coalesce(said, at)", offset: `coalesce(offset_ms, ${OWN_OFFSET})` }),
+  ...placesOf({ at: "at", said: "said", offset: "offset_ms" }),
   messageById: `select ${MESSAGE} from message
     where room = (select key from room where video_id = ?) and id = ?`,
   byIdPrefix: `select ${MESSAGE} from message

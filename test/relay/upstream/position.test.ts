@@ -69,9 +69,13 @@ describe("a stored room", () => {
     "a gift read at a time that is a text": () => ({
       gifts: { open: [{ ...OPEN_GIFT, readAt: "1" }], firstForms: [] },
     }),
-    "a gap for a reason of a newer version": () => ({ gap: { sinceMs: 1, reason: "moonquake" } }),
-    "a gap for a reason that every object has": () => ({ gap: { sinceMs: 1, reason: "toString" } }),
-    "a gap since a time that no clock shows": () => ({ gap: { sinceMs: 1e300, reason: "down" } }),
+    "no threads": () => ({ threads: undefined }),
+    "a gap without an end": () => ({ gap: { sinceMs: 1, reason: "down" } }),
+    "a gap for a reason of a newer version": () => ({ gap: { sinceMs: 1, untilMs: 2, reason: "moonquake" } }),
+    "a gap for a reason that every object has": () => ({
+      gap: { sinceMs: 1, untilMs: 2, reason: "toString" },
+    }),
+    "a gap since a time that no clock shows": () => ({ gap: { sinceMs: 1e300, untilMs: 2, reason: "down" } }),
     "no age": () => ({ readAgoMs: undefined }),
     "an age that is a text": () => ({ readAgoMs: "60000" }),
     "an age before all times": () => ({ readAgoMs: 1e300 }),

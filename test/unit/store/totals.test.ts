@@ -4,9 +4,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
-import { addBatchToStored } from "../../../src/store/stored-totals.ts";
 import { addBatch, NO_TOTALS, readBatch, type TallyItem, type Totals } from "../../../src/store/totals.ts";
-import { judged, type Logged, paid, randomLog, said } from "../../support/totals-judge.ts";
+import { judged, type Logged, randomLog } from "../../support/totals-judge.ts";
 
 /** Counts the log in pieces of these sizes, by turns. */
 function counted(log: readonly Logged[], sizes: readonly number[]): Totals {
@@ -42,15 +41,6 @@ describe("the totals of a room's log", () => {
       }),
       { numRuns: 1000 },
     );
-  });
-
-  it("of an earlier version go on, and have earlier deletions without amounts", () => {
-    const { deleted: _, ...earlier } = { ...NO_TOTALS, deletedPaid: 2 };
-    const log = [said("superchat", "a", paid(5)), said("deleted", "b", { target: { messageId: "a" } })];
-    const batch = readBatch(log.map((message, at) => ({ ...encodeMessage(message), cursor: at + 1, at })));
-    const after = addBatchToStored(JSON.stringify(earlier), batch, []);
-    const { deletedPaid, deleted } = after?.totals ?? NO_TOTALS;
-    assert.deepEqual([deletedPaid, deleted], [3, { EUR: { count: 1, thousandths: "5000" } }]);
   });
 
   it("count a damaged message, whatever its fields are", () => {

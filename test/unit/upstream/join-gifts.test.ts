@@ -199,7 +199,11 @@ describe("a gift that has two forms", () => {
   });
 
   it("does not end a gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
-    const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
+    const pending = {
+      sinceMs: CONTEXT.receivedAt,
+      untilMs: CONTEXT.receivedAt,
+      reason: "down",
+    } as const;
     const GAP = /^gap gap:\d+ Messages may be missing here/;
     const missed = async (...before: JsonObject[]) => {
       const store = memoryStore(systemClock);

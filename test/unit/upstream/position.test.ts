@@ -13,11 +13,6 @@ describe("a position", () => {
     }
   });
 
-  it("that an earlier version has stored counts as one of Top chat", () => {
-    const stored = JSON.stringify({ ...JSON.parse(encodePosition(POSITION)), view: undefined });
-    assert.deepEqual(decodePosition(stored), { ...POSITION, view: "top" });
-  });
-
   it("reports why a text cannot be read", () => {
     const textWith = (changed: object) =>
       JSON.stringify({ ...JSON.parse(encodePosition(POSITION)), ...changed });
@@ -28,6 +23,7 @@ describe("a position", () => {
       [textWith({ version: undefined }), "its version is undefined"],
       [textWith({ chatType: "smoke" }), "it has no known chat type"],
       [textWith({ continuation: undefined }), "it has no continuation"],
+      [textWith({ view: undefined }), "it has no view"],
       [textWith({ pair: { ...POSITION.pair, client: "toaster" } }), "its client is not known"],
       [textWith({ pair: { client: "WEB" } }), "its endpoint is not known"],
       [textWith({ credentials: { apiKey: "key" } }), "it has no credentials"],
