@@ -89,7 +89,7 @@ export async function startService(
   const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
   const rooms = new Rooms(sources, clock, telemetry, settings);
   const { openings } = rooms;
-  const watching = { egresses, openings, clock, telemetry, settings };
+  const watching = { store, egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     telemetry,
     settings.maxRooms,

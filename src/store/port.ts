@@ -144,6 +144,12 @@ export interface Store {
   /** Remembers the names of the room's channel, which have no spaces. Without effect if there is no room. */
   setChannels(key: ChatKey, names: readonly string[]): Promise<void>;
 
+  /**
+   * Whether a room's video belongs to this channel, as `setChannels` or `setVideo` has said. `channel`: as
+   * `parseChannel` returns it.
+   */
+  hasChannel(channel: string): Promise<boolean>;
+
   /** Sets `RoomRecord.video`. Without effect if there is no room. */
   setVideo(key: ChatKey, video: string): Promise<void>;
 

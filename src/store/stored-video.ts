@@ -3,6 +3,7 @@
  * longer than it can be, is one that no page has said.
  */
 import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
+import { CHANNEL_ID } from "../protocol/channel.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 
 /** Five times the length of the longest title, in UTF-16 units. */
@@ -26,6 +27,11 @@ export function videoFactsIn(value: unknown): VideoFacts {
     startedAt: timeIn(startedAt),
     endedAt: timeIn(endedAt),
   });
+}
+
+/** The part of a stored text that says that the video is this channel's; `channel` is its id or handle. */
+export function asShown(channel: string): string {
+  return `"${CHANNEL_ID.test(channel) ? "id" : "handle"}":${JSON.stringify(channel)}`;
 }
 
 /** The text to store once a page has said these facts; undefined if it is stored already. */

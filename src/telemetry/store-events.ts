@@ -15,6 +15,7 @@ export const PORT_OPERATIONS = [
   "getRoom",
   "getChannels",
   "setChannels",
+  "hasChannel",
   "setVideo",
   "keep",
   "getFeatured",

@@ -121,6 +121,7 @@ export class SharedStore implements Peek {
       [SQL.room, this.#room],
       [SQL.channels, (v: string) => [this.#rooms.get(v)].flatMap((room) => room ?? [])],
       [SQL.setChannels, this.#setChannels],
+      [SQL.hasChannel, this.#hasChannel],
       [SQL.setVideo, this.#setVideo],
       [SQL.getFeatured, this.#getFeatured],
       [SQL.setFeatured, this.#setFeatured],
@@ -168,6 +169,11 @@ export class SharedStore implements Peek {
     if (room) room.channels = names;
     return [];
   };
+
+  readonly #hasChannel = (channel: string, shown: string): object[] =>
+    [...this.#rooms.values()].filter(
+      ({ channels, video }) => channels?.split(" ").includes(channel) || video?.includes(shown),
+    );
 
   readonly #setVideo = (key: ChatKey, video: string): object[] => {
     const room = this.#rooms.get(key);

@@ -31,7 +31,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const rooms = new Rooms(sources, clock, telemetry, settings);
   const list = new RoomList(store, rooms);
   const { openings } = rooms;
-  const watching = { egresses, openings, clock, telemetry, settings };
+  const watching = { store, egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     telemetry,
     settings.maxRooms,

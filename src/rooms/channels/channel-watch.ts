@@ -14,6 +14,8 @@ import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { RecheckWaits } from "../../reading/recheck-waits.ts";
+import type { ObservedStore } from "../../store/observed.ts";
+import { ifUnavailable } from "../../store/port.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
@@ -35,6 +37,7 @@ const MAX_MISSED = 2;
 
 /** The same for all watches of an instance. */
 export interface ChannelWatchParts {
+  store: Pick<ObservedStore, "hasChannel">;
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */
   openings: OpeningQueue<OpeningTurn>;
@@ -105,7 +108,7 @@ export class ChannelWatch implements WatchedChannel {
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
 
-  /** `wasKnown`: whether pages have shown the channel before. */
+  /** `wasKnown`: whether this instance has seen pages of the channel before. */
   constructor(
     channel: string,
     address: string,
@@ -298,7 +301,7 @@ export class ChannelWatch implements WatchedChannel {
     try {
       this.#saw(this.isKnown ? await this.#lookNow(signal) : await this.#lookInTurn(signal));
     } catch (error) {
-      if (!signal.aborted) this.#sawNothing(error);
+      if (!signal.aborted) await this.#sawNothing(error, signal);
     }
   }
 
@@ -332,7 +335,13 @@ export class ChannelWatch implements WatchedChannel {
     this.#tryAgain();
   }
 
-  #sawNothing(error: unknown): void {
+  /** Whether pages have shown the channel before; also if the store does not say. */
+  async #wasSeen(): Promise<boolean> {
+    if (this.#look || this.#wasKnown) return true;
+    return await this.#parts.store.hasChannel(this.channel).catch(ifUnavailable(true));
+  }
+
+  async #sawNothing(error: unknown, signal: AbortSignal): Promise<void> {
     const { clock, settings, telemetry } = this.#parts;
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
@@ -344,7 +353,9 @@ export class ChannelWatch implements WatchedChannel {
       this.broadcasts.announce();
       return;
     }
-    if (isAbsent && !this.#look && !this.#wasKnown) {
+    const isUnknown = isAbsent && !(await this.#wasSeen());
+    if (signal.aborted) return;
+    if (isUnknown) {
       this.broadcasts.absent = error;
       this.broadcasts.announce();
       return;

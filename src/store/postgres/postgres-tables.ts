@@ -120,6 +120,8 @@ export const SQL = {
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   channels: "select channels from room where video_id = $1",
   setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
+  hasChannel: `select 1 from room
+    where $1 = any (string_to_array(channels, ' ')) or strpos(video, $2) > 0 limit 1`,
   setVideo: "update room set video = $2 where video_id = $1",
   keep: "update room set is_kept = true where video_id = $1 and not is_kept",
   getFeatured: `select featured_id as "messageId", featured_at as at from room

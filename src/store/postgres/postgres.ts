@@ -29,6 +29,7 @@ import {
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, saidTimes, wellFormed } from "../stored-message.ts";
+import { asShown } from "../stored-video.ts";
 import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, fromColumn, toColumn } from "./column-text.ts";
@@ -257,6 +258,11 @@ export class PostgresStore implements StoreEngine {
 
   async setChannels(key: ChatKey, names: readonly string[]): Promise<void> {
     await this.#begun(this.#connections.query("writes", SQL.setChannels, [key, names.join(" ")]));
+  }
+
+  async hasChannel(channel: string): Promise<boolean> {
+    const rows = await this.#connections.query("reads", SQL.hasChannel, [channel, asShown(channel)]);
+    return rows.length > 0;
   }
 
   async setVideo(key: ChatKey, video: string): Promise<void> {

@@ -53,6 +53,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   getRoom: "read",
   getChannels: "read",
   setChannels: "write",
+  hasChannel: "read",
   setVideo: "write",
   keep: "write",
   getFeatured: "read",

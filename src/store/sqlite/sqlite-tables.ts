@@ -91,6 +91,8 @@ const SQL = {
   room: `select ${ROOM} from room where video_id = ?`,
   channels: "select channels from room where video_id = ?",
   setChannels: "update room set channels = :names where video_id = :key and channels is not :names",
+  hasChannel: `select 1 from room
+    where instr(' ' || channels || ' ', ' ' || :channel || ' ') > 0 or instr(video, :shown) > 0 limit 1`,
   setVideo: "update room set video = :video where video_id = :key",
   keep: "update room set is_kept = 1 where video_id = ? and is_kept = 0",
   getFeatured: `select featured_id as messageId, featured_at as at from room
@@ -262,6 +264,10 @@ export class RoomTables {
 
   setChannels(key: ChatKey, names: readonly string[]): void {
     this.#sql.setChannels.run({ key, names: names.join(" ") });
+  }
+
+  hasChannel(channel: string, shown: string): boolean {
+    return this.#sql.hasChannel.get({ channel, shown }) !== undefined;
   }
 
   setVideo(key: ChatKey, video: string): void {

@@ -14,6 +14,7 @@ import { LocalOwnership } from "../ownership.ts";
 import type { Claim, StoreError } from "../port.ts";
 import type { RecordingList } from "../recording-list.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { asShown } from "../stored-video.ts";
 import type { Operation } from "./group-commit.ts";
 import type { Tables } from "./sqlite-tables.ts";
 import type { StoreThread } from "./thread.ts";
@@ -120,6 +121,10 @@ export class SqliteStore implements StoreEngine {
 
   messagesById(key: ChatKey, ids: readonly string[]): Promise<StoredMessage[]> {
     return this.#thread.call("messagesById", key, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  }
+
+  hasChannel(channel: string): Promise<boolean> {
+    return this.#thread.call("hasChannel", channel, asShown(channel));
   }
 
   async setFeatured(key: ChatKey, messageId: string | null): Promise<void> {

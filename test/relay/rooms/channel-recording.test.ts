@@ -214,6 +214,18 @@ describe("a recorded channel", () => {
     assert.deepEqual([...relay.config.rooms.recorded], []);
   });
 
+  it("that is not found after a restart does not cut the stream that it was reading", async () => {
+    const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
+    const live = stream("live-first1");
+    live.chat.say(3);
+    await relay.advance(2 * MINUTE);
+    channel.change({ state: "gone" });
+    await relay.stop();
+    startAgain();
+    await relay.advance(10 * MINUTE);
+    assert.ok(isRead(live.videoId));
+  });
+
   it("that does not exist is looked up again at growing waits, and recorded once it exists", async () => {
     const { relay, channel, stream, loads, isRead } = recorded(
       { state: "gone" },

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { heldMb } from "../../support/memory.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
@@ -201,6 +202,31 @@ describe("a channel that cannot be read", () => {
     await relay.advance(MINUTE);
     const why = "waiting There is no channel @somebody on YouTube";
     assert.deepEqual([seen.error, seen.news()], [undefined, [why]]);
+  });
+
+  it("waits after a restart if its videos are stored and it is not found, and their rest is served", async () => {
+    const { relay, channel } = watched({}, { hasDisk: true });
+    const { chat } = channel.broadcast("live-first1", { chat: { kinds: ["text"], timeoutMs: 5000 } });
+    const said = chat.say(3);
+    const first = new ChannelVisitor(relay.service);
+    await relay.advance(MINUTE);
+    first.news();
+    assert.deepEqual(first.ids, said);
+    channel.change({ state: "gone" });
+    await relay.restart(5 * MINUTE);
+    const back = new ChannelVisitor(relay.service, `live-first1.${Number(first.lastId?.split(".")[1]) - 1}`);
+    const newcomer = new ChannelVisitor(relay.service);
+    const stranger = new ChannelVisitor(relay.service, undefined, { channel: "@made-up" });
+    await relay.advance(MINUTE);
+    const waits = "channel waiting There is no channel @somebody on YouTube";
+    assert.deepEqual(back.news(), [waits, "init live-first1", "message live-first1", waits]);
+    assert.deepEqual([back.ids, newcomer.news()], [said.slice(2), [waits]]);
+    assert.ok(stranger.refusal instanceof RelayError && stranger.refusal.code === "NO_LIVE_CHAT");
+    channel.change({ state: "open" });
+    const later = chat.say(1);
+    await relay.advance(10 * MINUTE);
+    back.news();
+    assert.deepEqual(back.ids, [...said.slice(2), ...later]);
   });
 
   it("counts towards RELAY_MAX_ROOMS once a page has shown that it exists", async () => {

@@ -38,6 +38,30 @@ export function channelsContract(subject: NewSubject): void {
     assert.equal(await store.getRoom(OTHER), undefined);
   });
 
+  test("knows which channels it has videos of, by each of their names", async (t) => {
+    const { store } = await subject(t);
+    const [id, other] = ["UCa-b_0123456789abcdefgh", "UCa-b_0123456789abcdefgg"];
+    for (const key of [ROOM, OTHER]) {
+      const hold = await own(store, key);
+      await store.append(hold, hold.head, [], "{}");
+    }
+    const known = async (names: readonly string[]) => {
+      const found = await Promise.all(names.map((name) => store.hasChannel(name)));
+      return names.filter((_, at) => found[at]);
+    };
+    const names = [id, other, "@einar.ø", "@einar", "c/old", "@said", "@título"];
+    assert.deepEqual(await known(names), []);
+    await store.setChannels(ROOM, [id, "@einar.ø", "c/old"]);
+    assert.deepEqual(await known(names), [id, "@einar.ø", "c/old"]);
+    await store.setChannels(ROOM, []);
+    const title = `"handle":"@said" @einar`;
+    await store.setVideo(
+      OTHER,
+      JSON.stringify({ title, channel: { id: other, name: "@said", handle: "@título" } }),
+    );
+    assert.deepEqual(await known(names), [other, "@título"]);
+  });
+
   test("keeps no channel of a video that has no room", async (t) => {
     const { store } = await subject(t);
     await store.setChannels(OTHER, ["@somebody"]);

@@ -30,6 +30,7 @@ const OPERATIONS = every<StoreOperation>({
   listRooms: 0,
   getChannels: 0,
   setChannels: 0,
+  hasChannel: 0,
   setVideo: 0,
   keep: 0,
   getFeatured: 0,
