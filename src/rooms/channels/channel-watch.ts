@@ -13,6 +13,8 @@ import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
+import { HiddenTime } from "../../reading/hidden-time.ts";
 import { RecheckWaits } from "../../reading/recheck-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable } from "../../store/port.ts";
@@ -37,7 +39,7 @@ const MAX_MISSED = 2;
 
 /** The same for all watches of an instance. */
 export interface ChannelWatchParts {
-  store: Pick<ObservedStore, "hasChannel">;
+  store: Pick<ObservedStore, "getRoom" | "hasChannel">;
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */
   openings: OpeningQueue<OpeningTurn>;
@@ -73,8 +75,8 @@ interface Trouble {
   /** Set if its chat may come back: when its pages are asked next. */
   recheckAt?: number;
   waits?: RecheckWaits;
-  /** Since when no page has shown the video. */
-  hiddenSince?: number | undefined;
+  /** When a page last showed that it is not hidden, as in `HiddenTime`. */
+  notHiddenAt?: number;
 }
 
 export class ChannelWatch implements WatchedChannel {
@@ -220,15 +222,23 @@ export class ChannelWatch implements WatchedChannel {
 
   /** The chat of a stream is not there. */
   #stands(videoId: string, absence: Absence): void {
-    const now = this.#parts.clock.monotonic();
-    const { hiddenSince = now } = this.#troubles.get(videoId) ?? {};
-    const isHiddenForLong = absence.is === "hidden" && now - hiddenSince >= this.#parts.settings.hiddenMs;
-    if (absence.is === "over" || isHiddenForLong) this.#isOver(videoId);
+    const { clock, egresses } = this.#parts;
+    if (absence.is === "over") this.#isOver(videoId);
     else if (mayReturn(absence)) {
       this.#awaits(videoId, wordsOf(absence));
       const trouble = this.#troubles.get(videoId);
-      if (trouble) trouble.hiddenSince = absence.is === "hidden" ? hiddenSince : undefined;
-    } else this.#troubles.set(videoId, { why: wordsOf(absence), restsUntil: now + NO_CHAT_MS });
+      if (trouble && absence.is === "off") trouble.notHiddenAt = egresses.witness.now;
+    } else this.#troubles.set(videoId, { why: wordsOf(absence), restsUntil: clock.monotonic() + NO_CHAT_MS });
+  }
+
+  /** A page says that the chat is hidden: as in its room, it is over once it has been for too long. */
+  async #staysHidden(videoId: string, absence: Absence): Promise<void> {
+    const { egresses, settings, store } = this.#parts;
+    const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
+    const room = await store.getRoom(videoId).catch(ifUnavailable(undefined));
+    const trouble = this.#troubles.get(videoId) ?? {};
+    trouble.notHiddenAt ??= (room && notHiddenAt(room)) ?? hidden.upstreamNow;
+    this.#stands(videoId, hidden.settled(absence, trouble.notHiddenAt));
   }
 
   /** The stream is never chosen again. */
@@ -293,6 +303,7 @@ export class ChannelWatch implements WatchedChannel {
       }
     } else if (standing.is === "unknown") this.#awaits(videoId);
     else if (standing.is === "none") this.#isOver(videoId);
+    else if (standing.is === "hidden") await this.#staysHidden(videoId, standing);
     else this.#stands(videoId, standing);
     this.#choose();
   }

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { ChatAbsent } from "../../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { broadcastsInOrder } from "../../../src/rooms/channels/broadcast-choice.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const OFF = new ChatAbsent({ is: "off", why: "the chat is disabled" });
@@ -266,6 +267,28 @@ describe("a watched channel", () => {
     chat.change({ kind: "live" });
     await relay.advance(5 * MINUTE);
     assert.equal(seen.last?.state, "waiting");
+  });
+
+  it("gives a chat up when its room would, RELAY_HIDDEN_MS after it was last shown, through a restart", async () => {
+    const settings = { RELAY_HIDDEN_MS: `${20 * MINUTE}`, RELAY_GRACE_MS: "1000" };
+    const { relay, channel } = watched({}, { hasDisk: true, settings });
+    const { chat } = channel.broadcast("hidden-live", { chat: { kinds: ["text"], timeoutMs: 5000 } });
+    chat.say(1);
+    const stateOf = ({ events }: ChannelVisitor) => {
+      const { state, videoId } = events.at(-1)?.data ?? assert.fail();
+      return { state, videoId };
+    };
+    const viewer = new ChannelVisitor(relay.service);
+    await relay.advance(MINUTE);
+    assert.equal(viewer.events.at(-1)?.event, "message");
+    chat.change({ kind: "private" });
+    await relay.advance(5 * MINUTE);
+    await relay.restart(5 * MINUTE);
+    const back = new ChannelVisitor(relay.service);
+    await relay.advance(9 * MINUTE);
+    assert.deepEqual(stateOf(back), { state: "waiting", videoId: "hidden-live" });
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual(stateOf(back), { state: "waiting", videoId: undefined });
   });
 
   it("tries a scheduled stream without a chat again as soon as it is live", async () => {
