@@ -68,7 +68,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   const playability = dig(player, "playabilityStatus");
   const status = dig(playability, "status");
   const stream = streamIn(player);
-  const hidden = stream === "ended" ? "over" : "hidden";
+  const hidden = stream ? OF_HIDDEN[stream] : "hidden";
   if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {
     return [hidden, "the video is for members of its channel only"];
   }
@@ -112,6 +112,9 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
 
 /** The standing of a chat that the page of its stream does not show. */
 const WITHOUT_CHAT = { live: "off", upcoming: "off", ended: "over", never: "none" } as const;
+
+/** The standing of a chat whose video is not for everybody. */
+const OF_HIDDEN = { live: "hidden", upcoming: "hidden", ended: "over", never: "none" } as const;
 
 /** The notice instead of the chat: next to the video on a watch page, the only content of a popout page. */
 function noticeIn(data: JsonObject | undefined): JsonObject | undefined {

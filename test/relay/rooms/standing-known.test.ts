@@ -24,6 +24,7 @@ const FINAL: Record<string, Partial<Scenario>> = {
   "over, and private to others": { kind: "members-only", stream: "ended" },
   "a replay now": { kind: "replay" },
   "no stream": { kind: "none" },
+  "no stream, and behind a sign-in": { kind: "age-limit", stream: "never" },
   gone: { kind: "unavailable" },
 };
 
