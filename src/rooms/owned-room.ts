@@ -506,14 +506,14 @@ function lastRead(record: RoomRecord, asked: CallStart, clock: Clock): CallTimes
 }
 
 /** The gap that may be between the last read of a stored room and a wall time. */
-function gapBetween({ wallAt: sinceMs }: CallTimes, { end }: RoomRecord, untilMs: number): Gap {
-  return { sinceMs, untilMs, reason: reasonFor(end) };
+function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
+  return { sinceMs, untilMs, reason: reasonFor(room) };
 }
 
-/** The reason of the gap when a room is read again after this end; null: it had not ended. */
-function reasonFor(lastEnd: RoomEnd | null): Gap["reason"] {
-  if (!lastEnd) return "down";
-  return lastEnd.state === "failed" ? "unreachable" : "unwatched";
+/** The reason of the gap when a room is read again. */
+function reasonFor(room: RoomRecord): Gap["reason"] {
+  if (!room.end) return absenceOf(room)?.is === "hidden" ? "hidden" : "down";
+  return room.end.state === "failed" ? "unreachable" : "unwatched";
 }
 
 /** The cursor of the last new message that is history (`historyLength`); undefined if none is. */

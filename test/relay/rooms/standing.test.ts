@@ -257,9 +257,11 @@ describe("a chat that is hidden", () => {
       assert.ok(Math.abs(Date.parse(told.since) - since) < 3000, told.since);
     });
 
-  for (const [what, scenario] of [
-    ["there again", { kind: "live" }],
-    ["over", { kind: "disabled" }],
+  for (const [what, scenario, downMs] of [
+    ["there again", { kind: "live" }, 0],
+    ["over", { kind: "disabled" }, 0],
+    ["there again, later than the grace time", { kind: "live" }, 10 * MINUTE],
+    ["over, later than the grace time", { kind: "disabled" }, 10 * MINUTE],
   ] as const)
     it(`is the reason of the gap if a restarted service finds it ${what} at its first look`, async () => {
       const room = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 }, { hasDisk: true });
@@ -270,6 +272,7 @@ describe("a chat that is hidden", () => {
       relay.kill();
       chat.say(20);
       chat.change(scenario);
+      await relay.advance(downMs);
       relay.start();
       const back = await room.open({ lastEventId: 0, details: true });
       await relay.advance(10 * SECOND);
