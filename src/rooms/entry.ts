@@ -93,7 +93,8 @@ export class VideoEntry {
       case "absent":
         return this.viewerCount === 0 ? undefined : "ended";
       case "followed":
-        return this.#state.cancel ? "lingering" : "polling";
+        if (this.#state.cancel) return "lingering";
+        return this.#state.followed.room.isAwaited ? "waiting" : "polling";
       case "polling":
         return this.#state.owned.absence ? "waiting" : "polling";
       default:
@@ -346,6 +347,7 @@ export class VideoEntry {
       if (room.end) this.#keep(room, room.end);
       else this.close();
     }, giveUp);
+    void room.hearStanding();
     followed.takenOver?.(this.#host).then((owned) => {
       if (owned && isHere()) this.#keepOwned(owned);
       else void owned?.windDown(0);

@@ -43,6 +43,11 @@ export class FactFrames {
     });
   }
 
+  /** The latest fact; undefined if it is not known. */
+  get fact(): Fact | undefined {
+    return this.#fact;
+  }
+
   /** What a new viewer takes its frames from. */
   place(): FactPlace {
     let seen = 0;

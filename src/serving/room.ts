@@ -15,6 +15,7 @@ import {
 import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { retryRead } from "../store/retry-read.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { FactFrames } from "./fact-frames.ts";
@@ -221,6 +222,20 @@ export class Room implements ViewerHost, StartingRoom {
   /** Only a live chat that is read may be there, or be waited for. */
   get #hasStanding(): boolean {
     return this.isFollowed && !this.#end && !isReplayChat(this.chatType);
+  }
+
+  /** Whether the chat is waited for, as far as viewers or `hearStanding` have asked. */
+  get isAwaited(): boolean {
+    return this.#facts.get("standing")?.fact?.value !== undefined;
+  }
+
+  /** Resolves once `isAwaited` is known, if it can be true at all, or the room is closed. */
+  async hearStanding(): Promise<void> {
+    if (!this.#hasStanding) return;
+    const { signal } = this.#closed;
+    await retryRead(this.#parts.clock, signal, () => this.#known("standing")).catch((error) =>
+      this.broken(error),
+    );
   }
 
   /** Rejects with `StoreError` if it cannot be read; then the next viewer tries again. */

@@ -107,6 +107,19 @@ test("an owner that has lost the upstream leaves a room, too, that waits for its
   await world.upstream.close();
 });
 
+test("an instance that follows a room says that it waits for its chat while its owner does", async () => {
+  const { world, second, until, videoId } = await roomOfFirst(10);
+  const { chat } = world.liveRooms.find((room) => room.videoId === videoId) ?? assert.fail();
+  const state = () => second.life?.rooms.entryOf(videoId)?.roomState;
+  chat.change({ kind: "off" });
+  await until(40_000);
+  assert.equal(state(), "waiting");
+  chat.change({ kind: "live" });
+  await until(80_000);
+  assert.equal(state(), "polling");
+  await world.upstream.close();
+});
+
 test("an instance whose rooms are read every nine seconds does not take a break of a few seconds for an unreachable upstream", async () => {
   const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
   const videoId = "slow-room-1";
