@@ -109,6 +109,7 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
       channelMs: v.RELAY_CHANNEL_MS,
       /** Ids of the videos to record. */
       recorded: new Set<string>(),
+      isRecordingFixed: v.RELAY_RECORD.length > 0,
       timeOfDay: time,
     },
     http: {

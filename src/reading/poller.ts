@@ -54,7 +54,7 @@ interface PollerParts extends PaceParts {
   /** Milliseconds by which the room's late calls rank as more overdue. */
   priorityMs: (isQuiet: boolean) => number;
   /** Whether somebody besides a recording waits for the chat. */
-  isWatched: () => boolean;
+  isWatched: () => Promise<boolean>;
   settings: PollerSettings;
 }
 
@@ -141,7 +141,7 @@ export class Poller {
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
     const { egress, clock, telemetry } = this.#parts;
     try {
-      let next: Next = this.#first();
+      let next: Next = await this.#first();
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null && this.#tokenLostBecause === undefined) {
@@ -167,21 +167,26 @@ export class Poller {
   }
 
   /** A chat that is awaited is looked for at once, unless that has just been done. */
-  #first(): Next {
+  async #first(): Promise<Next> {
     if (!this.#awaited) return this.#atInterval();
-    return { delayMs: this.#awaited.isSaid ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
+    return { delayMs: this.#awaited.isSaid ? this.#awaited.waits.next(await this.#parts.isWatched()) : 0 };
   }
 
-  /** Waits for the next step; if the chat is looked for seldom, only until somebody new comes. */
+  /**
+   * Waits for the next step; if the chat is looked for seldom, only until somebody new comes, which this
+   * instance hears at once, and of another one when it asks.
+   */
   async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, isWatched, settings } = this.#parts;
     if (!this.#awaited) return clock.sleep(delayMs, windDown);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const soonMs = Math.min(delayMs, this.#parts.settings.recheckMs);
+    const soonMs = Math.min(delayMs, settings.recheckMs);
     await clock.sleep(soonMs, windDown);
-    if (delayMs > soonMs) await nap(delayMs - soonMs, promise, clock, windDown);
-    windDown.throwIfAborted();
+    for (let leftMs = delayMs - soonMs; leftMs > 0 && !(await isWatched()); leftMs -= settings.recheckMs) {
+      await nap(Math.min(leftMs, settings.recheckMs), promise, clock, windDown);
+      windDown.throwIfAborted();
+    }
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
@@ -343,7 +348,7 @@ export class Poller {
       this.#timeline.heldUp("unreachable");
     } else this.#hidden();
     await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
-    return { delayMs: waits.next(this.#parts.isWatched()) };
+    return { delayMs: waits.next(await this.#parts.isWatched()) };
   }
 
   /** A page says that the chat is hidden: messages may be missing, but the reading has not failed. */

@@ -35,7 +35,7 @@ import { ReadingTimeline } from "../reading/timeline.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
-import { isFenced, type RoomRecord } from "../store/port.ts";
+import { ifUnavailable, isFenced, type RoomRecord } from "../store/port.ts";
 import { absenceOf } from "../store/stored-absence.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -58,6 +58,8 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
     AppenderSettings & {
       /** Ids of the videos that are recorded; may change at any time. */
       recorded: ReadonlySet<string>;
+      /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
+      isRecordingFixed: boolean;
       /** How long a chat may be hidden before it counts as over, in milliseconds. */
       hiddenMs: number;
       /**
@@ -385,11 +387,19 @@ export class OwnedRoom {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
       },
-      // A room without a recording, which is one viewer, is only read while it is watched, perhaps elsewhere.
-      isWatched: () => !parts.settings.recorded.has(videoId) || this.room.viewerCount > 1,
+      isWatched: () => this.#isWatched(parts),
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();
+  }
+
+  /** Whether somebody besides a recording, which is one viewer of an instance, watches the room anywhere. */
+  async #isWatched({ settings, store }: OwnedRoomParts): Promise<boolean> {
+    const { key, videoId, viewerCount } = this.room;
+    // Without a recording, the room is only read while it is watched.
+    if (!settings.recorded.has(videoId) || viewerCount > 1) return true;
+    const others = store.ownership.wantedElsewhere([key], settings.isRecordingFixed ? 1 : 0);
+    return (await others.catch(ifUnavailable([]))).length > 0;
   }
 
   /** Polls until the room ends or the polling is stopped; then gives the room back, even after a failure. */

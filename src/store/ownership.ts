@@ -35,10 +35,10 @@ export interface Ownership {
   watchedForMs(key: ChatKey): Promise<number>;
 
   /**
-   * Resolves to those of the given rooms that have viewers at another instance. Rejects with `StoreError`
-   * "unavailable".
+   * Resolves to those of the given rooms that have viewers at another instance, more than `beyond` there.
+   * Rejects with `StoreError` "unavailable".
    */
-  wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]>;
+  wantedElsewhere(keys: readonly ChatKey[], beyond?: number): Promise<readonly ChatKey[]>;
 
   /**
    * A room that this instance should hand on to another one, which has viewers of it and reads far fewer

@@ -327,6 +327,8 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     idle.ownership.setViewers("room-3", 2);
     await idle.ownership.watchedForMs(ROOM);
     assert.deepEqual(await busy.ownership.wantedElsewhere(names), ["room-3"]);
+    assert.deepEqual(await busy.ownership.wantedElsewhere(names, 1), ["room-3"]);
+    assert.deepEqual(await busy.ownership.wantedElsewhere(names, 2), []);
     assert.equal(await busy.ownership.oneTooMany(), undefined, "it has only just taken it");
     passedMs = 10_000;
     assert.equal(await busy.ownership.oneTooMany(), "room-3");

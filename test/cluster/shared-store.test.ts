@@ -100,7 +100,7 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
       values: [[video], pick(INSTANCES), [pick([0, 1, 7])], [pick([0, LEASE_MS, GRACE_MS])]],
     }),
     () => ({ text: WATCHED_FOR, values: [video] }),
-    () => ({ text: WANTED_ELSEWHERE, values: [VIDEOS, pick(INSTANCES)] }),
+    () => ({ text: WANTED_ELSEWHERE, values: [VIDEOS, pick(INSTANCES), pick([0, 1])] }),
     () => ({
       text: ONE_TOO_MANY,
       values: [pick(INSTANCES), Math.floor(random.next() * 12), pick([[], [], [video]])],

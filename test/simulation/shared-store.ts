@@ -357,8 +357,8 @@ export class SharedStore implements Peek {
   }
 
   /** The other instances that have viewers of the room. */
-  #others(key: ChatKey, instance: string): string[] {
-    const others = this.#watching(key).filter(([name, { viewers }]) => name !== instance && viewers > 0);
+  #others(key: ChatKey, instance: string, beyond = 0): string[] {
+    const others = this.#watching(key).filter(([name, { viewers }]) => name !== instance && viewers > beyond);
     return others.map(([name]) => name);
   }
 
@@ -367,8 +367,8 @@ export class SharedStore implements Peek {
     return [{ ms: Math.max(0, ...left) }];
   };
 
-  readonly #wantedElsewhere = (keys: readonly ChatKey[], instance: string): object[] =>
-    keys.filter((key) => this.#others(key, instance).length > 0).map((video_id) => ({ video_id }));
+  readonly #wantedElsewhere = (keys: readonly ChatKey[], instance: string, beyond: number): object[] =>
+    keys.filter((key) => this.#others(key, instance, beyond).length > 0).map((video_id) => ({ video_id }));
 
   readonly #oneTooMany = (instance: string, held: number, kept: readonly string[]): object[] => {
     const firstWanted = new Map<string, string>();

@@ -159,8 +159,8 @@ export class PostgresOwnership implements Ownership {
     return this.#parts.viewerCounts.watchedForMs(key);
   }
 
-  wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]> {
-    return this.#parts.viewerCounts.wantedElsewhere(keys);
+  wantedElsewhere(keys: readonly ChatKey[], beyond?: number): Promise<readonly ChatKey[]> {
+    return this.#parts.viewerCounts.wantedElsewhere(keys, beyond);
   }
 
   async oneTooMany(): Promise<ChatKey | undefined> {

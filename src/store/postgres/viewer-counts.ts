@@ -23,7 +23,7 @@ export const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - cloc
   from interest where video_id = $1 and until > clock_timestamp()`;
 
 export const WANTED_ELSEWHERE = `select distinct video_id from interest
-  where video_id = any($1) and instance <> $2 and viewers > 0 and until > clock_timestamp()`;
+  where video_id = any($1) and instance <> $2 and viewers > $3 and until > clock_timestamp()`;
 
 interface ViewerCountsParts {
   /** The id of this process. */
@@ -78,9 +78,10 @@ export class ViewerCounts {
   }
 
   /** See `Ownership.wantedElsewhere`. */
-  async wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]> {
+  async wantedElsewhere(keys: readonly ChatKey[], beyond = 0): Promise<readonly ChatKey[]> {
     const { connections, instance } = this.#parts;
-    const rows = await connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, [keys, instance]);
+    const values = [keys, instance, beyond];
+    const rows = await connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, values);
     return rows.map(({ video_id }) => video_id);
   }
 

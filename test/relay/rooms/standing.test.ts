@@ -308,6 +308,31 @@ it("a chat that is off is looked for every 30 s for hours, although nobody watch
   assert.ok(looks >= 38 && looks <= 40, `${looks} looks`);
 });
 
+for (const [what, settings, alone] of [
+  ["at another instance", {}, 0],
+  ["at another instance, beside the same recording", { RELAY_RECORD: "another-one" }, 1],
+] as const)
+  it(`a recorded chat that is looked for seldom is looked for every 30 s while somebody watches it ${what}`, async () => {
+    const { relay, chat, bootstraps } = await virtualRoom(3, settings);
+    let elsewhere: number = alone;
+    relay.store.ownership.wantedElsewhere = async (keys, beyond = 0) => (elsewhere > beyond ? keys : []);
+    relay.config.rooms.recorded.add(VIDEO);
+    chat.change({ kind: "off" });
+    await relay.advance(3 * HOUR);
+    const looksIn = async (ms: number) => {
+      const before = bootstraps();
+      await relay.advance(ms);
+      return bootstraps() - before;
+    };
+    assert.equal(await looksIn(HOUR), 6);
+    elsewhere += 1;
+    await relay.advance(31 * SECOND);
+    assert.ok((await looksIn(10 * MINUTE)) >= 19);
+    elsewhere = alone;
+    await relay.advance(HOUR);
+    assert.equal(await looksIn(HOUR), 6);
+  });
+
 it("a gap behind a page that says off says that the chat was not reached, also if the page opened the room", async () => {
   const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, { page: 5, holdsMs: 10_000 });
   const { relay, chat, viewer } = room;
