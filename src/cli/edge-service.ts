@@ -1,5 +1,6 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../base/clock.ts";
+import type { Subjects } from "../http/access/viewer-places.ts";
 import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { HttpOrigin } from "../origin/http-origin.ts";
 import { Origin } from "../origin/origin.ts";
@@ -17,13 +18,15 @@ import type { Service } from "./service.ts";
 
 /**
  * Starts an edge, even while its origin is away. Rejects with an error of one clear line if something else
- * answers in the origin's place or the port is in use, and with the reason of `stopped`.
+ * answers in the origin's place or the port is in use, and with the reason of `stopped`. `subjects`: if it is
+ * a worker.
  */
 export async function startEdge(
   config: EdgeConfig,
   clock: Clock,
   telemetry: Telemetry,
   stopped?: AbortSignal,
+  subjects?: Subjects,
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { rooms: settings, http } = config;
@@ -59,7 +62,7 @@ export async function startEdge(
   const rooms = new Rooms(sources, clock, telemetry, settings);
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const videoChannels = originVideoChannels(origin, clock, rooms);
-  const served = { rooms, channels, videoChannels, source: origin, telemetry, clock, isBlanking };
+  const served = { rooms, channels, videoChannels, source: origin, telemetry, clock, isBlanking, subjects };
   const listening = await port.open(served);
 
   const running = starting.move();

@@ -55,14 +55,18 @@ export class Port {
     const { host, http, workers } = this.#config;
     const metrics = this.#ofMetrics;
     if (workers > 1) this.#workers = new Workers(served, workers - 1);
+    const { subjects = served.subjects } = this.#workers ?? {};
     const { maxConnections } = http;
-    const app = await createServer(served, {
-      ...http,
-      ...(this.#workers && {
-        group: this.#workers,
-        maxConnections: Math.ceil(maxConnections * (1 - WORKERS_PART)),
-      }),
-    });
+    const app = await createServer(
+      { ...served, subjects },
+      {
+        ...http,
+        ...(this.#workers && {
+          group: this.#workers,
+          maxConnections: Math.ceil(maxConnections * (1 - WORKERS_PART)),
+        }),
+      },
+    );
     this.#app = app;
     const port = await this.#serve(app, this.#own);
     if (metrics) {

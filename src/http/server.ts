@@ -20,7 +20,7 @@ import type { EgressPool } from "../upstream/egress/pool.ts";
 import { Access, type AccessSettings } from "./access/access.ts";
 import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
-import { ViewerPlaces } from "./access/viewer-places.ts";
+import { type Subjects, ViewerPlaces } from "./access/viewer-places.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowOrigins, type CorsSettings, corsHeaders } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
@@ -108,6 +108,8 @@ export interface Served {
   source: OwnSource | Origin;
   /** Whether deletions change stored messages; may change at any time. */
   isBlanking(): boolean;
+  /** If the service has several processes: what counts the viewers of its tokens. */
+  subjects?: Subjects | undefined;
 }
 
 interface OwnSource {
@@ -119,7 +121,7 @@ interface OwnSource {
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, channels, videoChannels, source, telemetry, clock, isBlanking } = served;
+  const { rooms, channels, videoChannels, source, telemetry, clock, isBlanking, subjects } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const inFlight = new InFlightRequests();
@@ -178,7 +180,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     inFlight,
     backpressure,
     handsOver,
-    viewerPlaces: new ViewerPlaces(addresses, expiries),
+    viewerPlaces: new ViewerPlaces(addresses, expiries, subjects),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };

@@ -63,7 +63,7 @@ export class Door {
       gone.throwIfAborted();
       throw error;
     });
-    const place = this.#viewerPlaces.take(request, gone);
+    const place = await this.#viewerPlaces.take(request, gone);
     const keep = () => {
       const sink = place.keep(open());
       void sink.closed.then(place.giveBack);

@@ -374,6 +374,45 @@ describe("several workers", { timeout: 300_000 }, () => {
     assert.equal(await total(relay.url, "relay_viewers"), 8);
   });
 
+  it("count the viewers of a token's subject together, and those of one that has died no longer", async (t) => {
+    const before = childrenOf(process.pid);
+    const settings = { ...TWO, RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
+    await using relay = await startRelay({ settings });
+    const { url } = relay;
+    await eventually(true, () => isReady(url));
+    relay.upstream.chat(VIDEO, CHAT).say(5);
+    const viewers = CONNECTIONS / 2;
+    const token = await signed({ relay: ["watch"], sub: "one", viewers });
+    const headers = { ...bearer(token), connection: "close" }; // a kept one may be to the worker that dies
+    const openMany = async (leave: AbortController) => {
+      t.after(() => leave.abort());
+      const opening = () => fetch(`${url}/v1/stream?videoId=${VIDEO}`, { headers, signal: leave.signal });
+      const answers = await Promise.all(Array.from({ length: CONNECTIONS }, opening));
+      return answers.filter(({ status }) => status === 200);
+    };
+    const leave = new AbortController();
+    const open = await openMany(leave);
+    assert.equal(open.length, viewers);
+    let over = 0;
+    const ended = () => {
+      over += 1;
+    };
+    for (const { body } of open) body?.pipeTo(new WritableStream()).then(ended, ended);
+    const [worker = 0] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    process.kill(worker, "SIGKILL");
+    await eventually(true, () => over > 0);
+    await eventually(true, () => isReady(url));
+    assert.ok(over < viewers, `${over} of ${viewers} in the worker`);
+    assert.equal((await openMany(leave)).length, over);
+    leave.abort();
+    await eventually(viewers, async () => {
+      const attempt = new AbortController();
+      const { length } = await openMany(attempt);
+      attempt.abort();
+      return length;
+    });
+  });
+
   it("of an edge each check rights to a channel, as the first process knows it from the origin", async (t) => {
     await using origin = await startRelay();
     origin.upstream.channel("@mine").broadcast(VIDEO, { chat: CHAT }).chat.say(5);

@@ -5,6 +5,7 @@
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../base/clock.ts";
 import { completeMaps } from "../../base/upsert.ts";
+import type { Subjects } from "../../http/access/viewer-places.ts";
 import { createLogger } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig } from "../config.ts";
@@ -18,11 +19,32 @@ interface Started {
   stop(): Promise<void>;
 }
 
+/** The places of subjects are taken at the first process, which counts those of all. */
+class FirstSubjects implements Subjects {
+  readonly #asked = new Map<number, (isTaken: boolean) => void>();
+  #lastId = 0;
+
+  async take(subject: string, most: number): Promise<(() => void) | undefined> {
+    const id = ++this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#asked.set(id, resolve);
+    send({ kind: "take", id, subject, most });
+    return (await promise) ? () => send({ kind: "giveBack", id }) : undefined;
+  }
+
+  answered(id: number, isTaken: boolean): void {
+    this.#asked.get(id)?.(isTaken);
+    this.#asked.delete(id);
+  }
+}
+
+const subjects = new FirstSubjects();
+
 async function start(name: string, config: EdgeConfig): Promise<Started> {
   const log = createLogger(config.logLevel, process.stdout).child({ worker: name });
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
-  const service = await startEdge(config, systemClock, telemetry);
+  const service = await startEdge(config, systemClock, telemetry, undefined, subjects);
   send({ kind: "listening" });
   return {
     report: async () => ({
@@ -48,6 +70,7 @@ process.on("disconnect", () => process.exit(1));
 
 let started: Promise<Started> | undefined;
 process.on("message", async (message: ToWorker) => {
+  if (message.kind === "taken") return subjects.answered(message.id, message.isTaken);
   if (message.kind === "start") started = start(message.name, message.config).catch(refuse);
   const worker = await started;
   if (message.kind === "ask" && worker)

@@ -12,6 +12,7 @@ import { after, type Clock } from "../../base/clock.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import { IS_ONE_FILE } from "../../base/own-files.ts";
 import type { RetryWaits } from "../../base/retry.ts";
+import { SubjectCounts } from "../../http/access/viewer-places.ts";
 import { createServer, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../config.ts";
@@ -38,9 +39,13 @@ interface Running {
   isListening: boolean;
   /** As last reported. */
   counts: Metrics;
+  /** What gives its viewers' places of their subjects back, by the worker's ids. */
+  places: Map<number, () => void>;
 }
 
 export class Workers {
+  /** Counts the viewers of tokens' subjects in all processes. */
+  readonly subjects = new SubjectCounts();
   readonly #served: Served;
   readonly #telemetry: Telemetry;
   readonly #clock: Clock;
@@ -119,7 +124,7 @@ export class Workers {
   #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
     const execArgv = IS_ONE_FILE ? [] : OPTIONS;
     const process = fork(WORKER, { serialization: "advanced", execArgv });
-    const running: Running = { process, isListening: false, counts: [] };
+    const running: Running = { process, isListening: false, counts: [], places: new Map() };
     this.#running.set(name, running);
     let refusal: string | undefined;
     const ended = (why: string) => {
@@ -127,6 +132,8 @@ export class Workers {
       running.isListening = false;
       this.#countsBefore = sumOfCounts(this.#countsBefore, running.counts);
       running.counts = [];
+      for (const giveBack of running.places.values()) giveBack();
+      running.places.clear();
       if (this.#stopped.signal.aborted) return;
       this.#telemetry.service.workerDied(name, why, waitMs);
       const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
@@ -135,7 +142,11 @@ export class Workers {
     process.on("message", (message: FromWorker) => {
       if (message.kind === "listening") running.isListening = true;
       else if (message.kind === "refused") refusal = message.why;
-      else {
+      else if (message.kind === "take") this.#take(running, message);
+      else if (message.kind === "giveBack") {
+        running.places.get(message.id)?.();
+        running.places.delete(message.id);
+      } else {
         running.counts = countsOf(message.report.metrics);
         this.#reports.get(message.id)?.(message.report);
       }
@@ -146,6 +157,13 @@ export class Workers {
     });
     process.on("exit", (code, signal) => ended(refusal ?? signal ?? `exit code ${code}`));
     this.#send(process, { kind: "start", name, config });
+  }
+
+  #take({ process, places }: Running, { id, subject, most }: Extract<FromWorker, { kind: "take" }>): void {
+    const hasEnded = process.exitCode !== null || process.signalCode !== null;
+    const giveBack = hasEnded ? undefined : this.subjects.take(subject, most);
+    if (giveBack) places.set(id, giveBack);
+    this.#send(process, { kind: "taken", id, isTaken: giveBack !== undefined });
   }
 
   /** The reports of all workers that answer in time. */

@@ -12,49 +12,75 @@ interface Endable {
   end(): void;
 }
 
+/** The connections of each subject, in all processes of a service. */
+export interface Subjects {
+  /** Takes one of the `most` places of a subject. Returns what gives it back; undefined if none is free. */
+  take(subject: string, most: number): GiveBack | undefined | Promise<GiveBack | undefined>;
+}
+
+/** Call it once. */
+type GiveBack = () => void;
+
+export class SubjectCounts implements Subjects {
+  readonly #counts = new Map<string, number>();
+
+  take(subject: string, most: number): GiveBack | undefined {
+    const count = this.#counts.get(subject) ?? 0;
+    if (count >= most) return undefined;
+    this.#counts.set(subject, count + 1);
+    return () => {
+      const left = (this.#counts.get(subject) ?? 1) - 1;
+      if (left > 0) this.#counts.set(subject, left);
+      else this.#counts.delete(subject);
+    };
+  }
+}
+
 export class ViewerPlaces {
   readonly #addresses: Pick<AddressLimit, "take">;
   readonly #expiries: Expiries;
-  readonly #subjects = new Map<string, number>();
+  readonly #subjects: Subjects;
 
-  constructor(addresses: Pick<AddressLimit, "take">, expiries: Expiries) {
+  constructor(
+    addresses: Pick<AddressLimit, "take">,
+    expiries: Expiries,
+    subjects: Subjects = new SubjectCounts(),
+  ) {
     this.#addresses = addresses;
     this.#expiries = expiries;
+    this.#subjects = subjects;
   }
 
   /**
    * Takes the places of a connection: `count` of its address, and one of its subject. They are given back at
-   * once if its client is `gone`, even while its request still waits for the store. Throws `RelayError`
-   * CAPACITY if there is none.
+   * once if its client is `gone`, even while its request still waits for the store. Rejects with `RelayError`
+   * CAPACITY if there is none, and with the reason of `gone`.
    */
-  take(request: FastifyRequest, gone: AbortSignal, count = 1): Place {
-    const place = this.#take(request, count);
+  async take(request: FastifyRequest, gone: AbortSignal, count = 1): Promise<Place> {
+    const place = await this.#take(request, count);
+    if (gone.aborted) place.giveBack();
+    gone.throwIfAborted();
     gone.addEventListener("abort", place.giveBack, { once: true });
     return place;
   }
 
-  #take(request: FastifyRequest, count: number): Place {
+  async #take(request: FastifyRequest, count: number): Promise<Place> {
     const giveBack = this.#addresses.take(request, count);
     const terms = grantOf(request)?.terms;
     if (!terms) return { giveBack, keep: (connection) => connection };
     try {
-      return new TokenPlace(this.#expiries, terms.expiresAt, giveBack, this.#takeOfSubject(terms));
+      return new TokenPlace(this.#expiries, terms.expiresAt, giveBack, await this.#takeOfSubject(terms));
     } catch (error) {
       giveBack();
       throw error;
     }
   }
 
-  #takeOfSubject({ subject, viewers }: TokenTerms): () => void {
+  async #takeOfSubject({ subject, viewers }: TokenTerms): Promise<GiveBack> {
     if (subject === undefined || viewers === undefined) return () => {};
-    const count = this.#subjects.get(subject) ?? 0;
-    if (count >= viewers) throw atCapacity("subject");
-    this.#subjects.set(subject, count + 1);
-    return () => {
-      const left = (this.#subjects.get(subject) ?? 1) - 1;
-      if (left > 0) this.#subjects.set(subject, left);
-      else this.#subjects.delete(subject);
-    };
+    const giveBack = await this.#subjects.take(subject, viewers);
+    if (!giveBack) throw atCapacity("subject");
+    return giveBack;
   }
 }
 

@@ -84,7 +84,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const sendPage = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
     const wanted = asked(request);
     const page = await reads.page(wanted, gone, async (enter) => {
-      const { giveBack } = viewerPlaces.take(request, gone);
+      const { giveBack } = await viewerPlaces.take(request, gone);
       await enter().finally(giveBack);
     });
     if (!page) return passOn(request, reply);
@@ -99,7 +99,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   };
 
   const sendPoll = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
-    const place = viewerPlaces.take(request, gone);
+    const place = await viewerPlaces.take(request, gone);
     const { giveBack } = place;
     let sink: PollSink;
     try {
@@ -140,7 +140,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     inFlight.stream(request.raw);
 
   const openEvents = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal): Promise<void> => {
-    const place = viewerPlaces.take(request, gone);
+    const place = await viewerPlaces.take(request, gone);
     try {
       await reads.events(asked(request), gone, (forms, forget) =>
         place.keep(

@@ -38,7 +38,11 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       const asked = mergedAsked(request);
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       request.raw.resume(); // as in /v1/stream
-      const place = parts.viewerPlaces.take(request, gone, asked.videoIds.length + asked.channels.length);
+      const place = await parts.viewerPlaces.take(
+        request,
+        gone,
+        asked.videoIds.length + asked.channels.length,
+      );
       const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
       try {
         openMerged(asked, networkOf(request.ip), parts, open);

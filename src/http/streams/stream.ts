@@ -31,7 +31,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
-      const place = parts.viewerPlaces.take(request, gone);
+      const place = await parts.viewerPlaces.take(request, gone);
       const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
       try {
         await openStream(asked, () => networkOf(request.ip), parts, open, gone);

@@ -201,20 +201,20 @@ describe("what counts as one address", () => {
   }
 });
 
-it("the place of a client that has gone is free at once, although its request waits for the store", () => {
+it("the place of a client that has gone is free at once, although its request waits for the store", async () => {
   const clock = new FakeClock();
   const expiries = new Expiries(clock, new AbortController().signal);
   const places = new ViewerPlaces(new AddressLimit(1), expiries);
   const request = { ip: "192.0.2.1", raw: {} } as FastifyRequest;
   const gone = new AbortController();
-  places.take(request, gone.signal);
+  await places.take(request, gone.signal);
   const { signal } = new AbortController();
-  assert.throws(() => places.take(request, signal), { code: "CAPACITY" });
+  await assert.rejects(places.take(request, signal), { code: "CAPACITY" });
   gone.abort();
-  places.take(request, signal);
+  await places.take(request, signal);
 });
 
-it("a connection that is refused for its token's subject leaves the place of its address free", () => {
+it("a connection that is refused for its token's subject leaves the place of its address free", async () => {
   const expiries = new Expiries(new FakeClock(), new AbortController().signal);
   const places = new ViewerPlaces(new AddressLimit(2), expiries);
   const { signal } = new AbortController();
@@ -222,9 +222,29 @@ it("a connection that is refused for its token's subject leaves the place of its
   const holder = request();
   const terms = { expiresAt: Number.POSITIVE_INFINITY, subject: "one", viewers: 1 };
   setOutcome(holder, { rights: new Rights(["watch"]), terms });
-  places.take(holder, signal);
-  for (let i = 0; i < 3; i++) assert.throws(() => places.take(holder, signal), { code: "CAPACITY" });
-  places.take(request(), signal);
+  await places.take(holder, signal);
+  for (let i = 0; i < 3; i++) await assert.rejects(places.take(holder, signal), { code: "CAPACITY" });
+  await places.take(request(), signal);
+});
+
+it("a client that leaves while its subject's place is asked for keeps none", async () => {
+  const expiries = new Expiries(new FakeClock(), new AbortController().signal);
+  const { promise, resolve } = Promise.withResolvers<() => void>();
+  const addresses = new AddressLimit(1);
+  const places = new ViewerPlaces(addresses, expiries, { take: () => promise });
+  const request = { ip: "192.0.2.1", raw: {} } as FastifyRequest;
+  const terms = { expiresAt: Number.POSITIVE_INFINITY, subject: "one", viewers: 1 };
+  setOutcome(request, { rights: new Rights(["watch"]), terms });
+  const gone = new AbortController();
+  const taken = places.take(request, gone.signal);
+  gone.abort();
+  let isBack = false;
+  resolve(() => {
+    isBack = true;
+  });
+  await assert.rejects(taken, { name: "AbortError" });
+  assert.ok(isBack);
+  addresses.take(request);
 });
 
 it("a place that is given back twice is free once", () => {
