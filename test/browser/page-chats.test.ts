@@ -10,9 +10,11 @@ import { Stream } from "../support/stream.ts";
 describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 600 });
 
-  it("shows one of them, says which, and the other one if the reader chooses it", async () => {
-    const { page, videoId } = pages;
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
+  /** A relay that has stored a live chat of two messages, which are `said`. */
+  async function withLiveChat() {
+    const { videoId } = pages;
+    await using starting = new AsyncDisposableStack();
+    const relay = starting.use(await startRelay({ settings: { RELAY_GRACE_MS: "1" } }));
     const chat = relay.upstream.chat(videoId, { kinds: ["text"] });
     const said = chat.say(2);
     await using live = await Stream.open(relay.url, { videoId });
@@ -20,6 +22,13 @@ describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM
     chat.end("reload-only");
     await live.ended();
     await roomsIn(relay, "ended", 0);
+    return Object.assign(starting.move(), { relay, chat, said });
+  }
+
+  it("shows one of them, says which, and the other one if the reader chooses it", async () => {
+    const { page, videoId } = pages;
+    await using stored = await withLiveChat();
+    const { relay, chat, said } = stored;
     const later = chat.say(2);
     chat.change({ kind: "replay" });
 
@@ -46,15 +55,8 @@ describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM
 
   it("leads to the stored live chat of a stream that is over and has no replay", async () => {
     const { page, videoId } = pages;
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
-    const chat = relay.upstream.chat(videoId, { kinds: ["text"] });
-    const said = chat.say(2);
-    await using live = await Stream.open(relay.url, { videoId });
-    await live.untilMessages(2);
-    chat.end("reload-only");
-    await live.ended();
-    await roomsIn(relay, "ended", 0);
-
+    await using stored = await withLiveChat();
+    const { relay, said } = stored;
     await page.goto(`${relay.url}/?videoId=https://youtu.be/${videoId}&density=compact`);
     const link = page.getByRole("link", { name: "Show its stored messages" });
     await link.waitFor();

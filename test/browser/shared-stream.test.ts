@@ -6,12 +6,13 @@ import { idsOf, NO_CHROMIUM, rowOf } from "../support/browser.ts";
 import { paidAction, textAction, texts } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Pages, usePages } from "../support/pages.ts";
+import { startRelay } from "../support/relay.ts";
 
 /** Ten pages load at once, beside other tests. */
 const MAX_MS = 120_000;
 
 /** Event streams that are open: answers of `/v1/stream` and `/v1/merged` that have not ended. */
-async function streamsOf({ relay }: Pages): Promise<number> {
+async function streamsOf({ relay }: Pick<Pages, "relay">): Promise<number> {
   const metrics = await (await fetch(`${relay.url}/metrics`)).text();
   return Number(/^relay_viewers(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? Number.NaN);
 }
@@ -25,9 +26,9 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
   });
   after(() => context?.close());
 
-  const open = async (path: string): Promise<Page> => {
+  const open = async (path: string, { url } = pages.relay): Promise<Page> => {
     const page = await context.newPage();
-    await page.goto(pages.relay.url + path);
+    await page.goto(url + path);
     return page;
   };
   const isShared = (page: Page) =>
@@ -51,7 +52,9 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
       `/?videoIds=${videoId},${other}`,
       `/overlay?videoIds=${videoId},${other}`,
     ];
-    const [whole, paid, , alerts, three, others, page, several, list] = await Promise.all(paths.map(open));
+    const [whole, paid, , alerts, three, others, page, several, list] = await Promise.all(
+      paths.map((path) => open(path)),
+    );
     assert.ok(whole && paid && alerts && three && others && page && several && list);
     const all = [first, whole, paid, three, others, page, several, list];
     await Promise.all(all.map(isShared));
@@ -103,6 +106,38 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await has(whole, "meanwhile");
     await has(page, "meanwhile");
     assert.deepEqual(await idsOf(whole), [...ofChat, "after", "meanwhile"]);
+  });
+
+  it("share one stream for twenty chats; the source of a further one has its own, until there is a place", async () => {
+    await using relay = await startRelay({ settings: { RELAY_POLL_MAX_MS: "15000" } });
+    const { videoId } = pages;
+    const ids = Array.from({ length: 21 }, (_, n) =>
+      videoId.replace("page", `n-${String(n).padStart(2, "0")}`),
+    );
+    const chats = ids.map((id) => relay.upstream.chat(id, { timeoutMs: 2000 }));
+    const sources = [ids.slice(0, 6), ids.slice(6, 12), ids.slice(12, 18), ids.slice(18, 20)];
+    const openOf = (videoIds: readonly string[]) => open(`/overlay?videoIds=${videoIds.join()}`, relay);
+    const [first, ...others] = await Promise.all(sources.map(openOf));
+    assert.ok(first);
+    await Promise.all([first, ...others].map(isShared));
+    await eventually(20, () => streamsOf({ relay }));
+    const last = await open(`/overlay?videoId=${ids[20]}`, relay);
+    await last.locator("html[data-shared=off][data-state=open]").waitFor({ state: "attached" });
+    await eventually(21, () => streamsOf({ relay }));
+    for (const [n, chat] of chats.entries()) chat.say([textAction(`of-${n}`)]);
+    const saying = [...sources, [ids[20]]].map((own) => own.map((id = "") => `of-${ids.indexOf(id)}`));
+    for (const [n, page] of [first, ...others, last].entries()) {
+      for (const id of saying[n] ?? []) await page.locator(rowOf(id)).waitFor({ state: "attached" });
+      assert.deepEqual((await idsOf(page)).sort(), saying[n]?.sort());
+    }
+    for (const page of [first, ...others])
+      assert.equal(await page.locator("html[data-shared=on]").count(), 1);
+    await first.close();
+    await eventually(15, () => streamsOf({ relay }));
+    const again = await open(`/overlay?videoId=${ids[20]}`, relay);
+    await isShared(again);
+    await again.locator(rowOf("of-20")).waitFor({ state: "attached" });
+    for (const page of [...others, last, again]) await page.close();
   });
 
   it("has an own stream without shared workers, and says after 3 s why it waits, until it is open", async () => {
