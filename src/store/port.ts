@@ -6,6 +6,7 @@
 import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import type { Chat, ChatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { AuthorSearch, Span } from "./author-blocks.ts";
 import type { Fact } from "./facts.ts";
 import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
@@ -117,6 +118,14 @@ export interface Store {
    * however far apart they are. A damaged message whose type is lost is found as a `gap`.
    */
   readTypes(key: ChatKey, part: TypedPart): Promise<StoredMessage[]>;
+
+  /**
+   * The next place at which a search must read for the messages of an author, and for gaps: there are none in
+   * the part of the search before it (after it, with `isNewest`). At most a block of messages, or all that
+   * no index has yet; an empty place if the store has looked at enough. Continue the search behind it. Only a
+   * message that was damaged since it was indexed may be missing.
+   */
+  placeOfAuthor(key: ChatKey, search: AuthorSearch): Promise<Span>;
 
   /**
    * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the

@@ -3,6 +3,7 @@
  * again.
  */
 import { asObject, dig, parseJson } from "../base/json.ts";
+import { marksIn } from "./author-blocks.ts";
 import {
   addBatch,
   isWhole,
@@ -52,6 +53,9 @@ export function addBatchToStored(
   return totals && held.every(isReadable) ? addBatch(totals, batch, held) : undefined;
 }
 
-function isReadable({ payment }: TallyItem): boolean {
-  return payment === null || readPayment(payment) !== undefined;
+function isReadable({ payment, authors }: TallyItem): boolean {
+  return (
+    (payment === null || readPayment(payment) !== undefined) &&
+    (authors === null || marksIn(authors) !== undefined)
+  );
 }

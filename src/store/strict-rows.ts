@@ -2,7 +2,7 @@
  * The rows of a store, read strictly: a damaged one is reported, and affects no other row. In place of a
  * damaged message, viewers get a `gap` under its cursor.
  */
-import { asArray, asObject, asString, dig, parseJson } from "../base/json.ts";
+import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../base/json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isErrorCode } from "../protocol/errors.ts";
@@ -52,13 +52,21 @@ export function isInPlace(stored: StoredMessage): boolean {
  * Whether a message can be read. Frames are composed of both texts, so each must be one object on one line,
  * without blanks around it.
  */
-export function isReadable({ body, details }: EncodedMessage): boolean {
-  const fields = asObject(parseJson(body));
+export function isReadable(message: EncodedMessage): boolean {
+  return isSound(message, asObject(parseJson(message.body)), asObject(parseJson(message.details)));
+}
+
+/** As `isReadable`, of a message whose texts are parsed already; undefined if they are not objects. */
+export function isSound(
+  { body, details }: Pick<EncodedMessage, "body" | "details">,
+  fields: JsonObject | undefined,
+  more: JsonObject | undefined,
+): boolean {
   return (
     fields !== undefined &&
     TEXTS.every((name) => typeof fields[name] === "string") &&
     asArray(fields.parts) !== undefined &&
-    asObject(parseJson(details)) !== undefined &&
+    more !== undefined &&
     isOneLine(body) &&
     isOneLine(details)
   );

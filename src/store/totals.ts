@@ -9,7 +9,9 @@ import { hash } from "node:crypto";
 import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../base/json.ts";
 import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
+import { blockKey, blockOf, FOUND_BY_ALL, MARK_LENGTH, marksIn } from "./author-blocks.ts";
 import { isBlank, type StoredMessage } from "./stored-message.ts";
+import { isSound } from "./strict-rows.ts";
 
 /** Payments by currency, in thousandths, because no currency has more decimals. */
 export type Sums = Record<string, { count: number; thousandths: string }>;
@@ -39,15 +41,17 @@ export interface TallyMessage extends Pick<StoredMessage, "cursor" | "body" | "d
   at: number;
 }
 
-/** An item remembered beyond the totals: one author, or one paid message. */
+/** An item remembered beyond the totals: one author, one paid message, or a block of the index of authors. */
 export interface TallyItem {
   key: string;
   /** The author of a payment that counts: the deletion of this author takes it back. Otherwise null. */
   author: string | null;
   /** The key of the first gift, if the payment is a further gift of its combo. Otherwise null. */
   first: string | null;
-  /** A `Payment` as JSON text; null for an author. */
+  /** A `Payment` as JSON text; otherwise null. */
   payment: string | null;
+  /** The marks of a block in their order, one after the other; otherwise null. */
+  authors: string | null;
 }
 
 /**
@@ -80,6 +84,9 @@ interface Counted {
   author: string | undefined;
   memberships: number;
   act: Act | undefined;
+  /** The number of its block, and its mark there, if it has one. */
+  block: number;
+  mark: string | undefined;
 }
 
 type Act =
@@ -102,7 +109,7 @@ export const NO_TOTALS: Totals = {
 
 const PAID: ReadonlySet<MessageType> = new Set<MessageType>(GROUPS.paid);
 const TYPES: ReadonlySet<string> = new Set(MESSAGE_TYPES);
-/** 72 bits: two of a million ids are confused with a probability of 10^-10. */
+/** 72 bits: two of a million ids are confused with a probability of 10^-10. They begin with `markOf`. */
 const HASH_LENGTH = 12;
 /** Larger values are not read from any text. */
 const MAX_VALUE = 1e15;
@@ -113,19 +120,25 @@ export function sumOf(thousandths: string): number {
   return Number(`${digits.slice(0, -3)}.${digits.slice(-3)}`);
 }
 
-/** Reads what the totals depend on. A message that cannot be read counts for its times alone. */
-export function readBatch(messages: readonly TallyMessage[]): TallyBatch {
-  const counted = messages.map(read);
+/**
+ * Reads what the totals depend on. A message that cannot be read counts for its times alone. `base`: that of
+ * the room, as the cursors are counted.
+ */
+export function readBatch(messages: readonly TallyMessage[], base: number): TallyBatch {
+  const counted = messages.map((message) => read(message, base));
+  const blocks = new Set<number>();
   const keys = new Set<string>();
   const authors = new Set<string>();
   const firsts = new Set<string>();
-  for (const { author, act } of counted) {
+  for (const { author, act, block, mark } of counted) {
+    if (mark !== undefined) blocks.add(block);
     if (author !== undefined) keys.add(authorKey(author));
     if (act?.is === "author deletion") authors.add(act.author);
     else if (act) keys.add(act.key);
     if (act?.is === "deletion") firsts.add(act.key);
     if (act?.is === "payment" && act.first !== null) keys.add(act.first);
   }
+  for (const block of blocks) keys.add(blockKey(block));
   return { counted, keys: [...keys], authors: [...authors], firsts: [...firsts] };
 }
 
@@ -148,7 +161,20 @@ export function addBatch(
     else if (act?.is === "deletion") ledger.delete(act.key);
     else if (act) ledger.deleteAuthor(act.author);
   }
-  return { totals, items: ledger.changed() };
+  return { totals, items: [...ledger.changed(), ...marked(batch.counted, held)] };
+}
+
+/** The blocks of the batch, with its marks. */
+function marked(counted: readonly Counted[], held: readonly TallyItem[]): TallyItem[] {
+  const blocks = new Map<number, Set<string>>();
+  for (const { block, mark } of counted)
+    if (mark !== undefined) blocks.getOrInsertComputed(block, () => new Set()).add(mark);
+  const known = new Map(held.map(({ key, authors }) => [key, marksIn(authors ?? "")]));
+  return [...blocks].map(([block, marks]) => {
+    const key = blockKey(block);
+    const all = new Set([...(known.get(key) ?? []), ...marks]);
+    return { key, author: null, first: null, payment: null, authors: [...all].sort().join("") };
+  });
 }
 
 type Held = Pick<TallyItem, "author" | "first"> & { payment: Payment };
@@ -216,10 +242,11 @@ class Ledger {
   }
 
   changed(): TallyItem[] {
-    const authors = [...this.#new].map((key) => ({ key, author: null, first: null, payment: null }));
+    const none = { author: null, first: null, payment: null, authors: null };
+    const authors = [...this.#new].map((key) => ({ ...none, key }));
     const payments = [...this.#changed].map((key) => {
       const { author, first, payment } = this.#held(key);
-      return { key, author, first, payment: JSON.stringify(payment) };
+      return { key, author, first, payment: JSON.stringify(payment), authors: null };
     });
     return [...authors, ...payments];
   }
@@ -278,17 +305,21 @@ export function readPayment(stored: string): Payment | undefined {
 /** Whether the value is a whole number as text. */
 export const isWhole = (value: unknown): boolean => typeof value === "string" && /^\d{1,30}$/.test(value);
 
-function read({ at, body, details: text }: TallyMessage): Counted {
-  const fields = asObject(parseJson(body)) ?? {};
-  const details = asObject(parseJson(text)) ?? {};
+function read(message: TallyMessage, base: number): Counted {
+  const { at, cursor } = message;
+  const [body, more] = [asObject(parseJson(message.body)), asObject(parseJson(message.details))];
+  const [fields, details] = [body ?? {}, more ?? {}];
   const type = TYPES.has(String(fields.type)) ? (fields.type as MessageType) : undefined;
   const author = idHash(details.authorId);
+  const isFoundByAll = type === "gap" || !isSound(message, body, more);
   return {
     at,
     type,
     author,
     memberships: type === "gift" ? giftCount(dig(details, "gift", "count")) : 0,
     act: type && actOf(type, fields, details),
+    block: blockOf(cursor, base),
+    mark: isFoundByAll ? FOUND_BY_ALL : author?.slice(0, MARK_LENGTH),
   };
 }
 

@@ -9,6 +9,7 @@ export const PORT_OPERATIONS = [
   "finish",
   "read",
   "readTypes",
+  "placeOfAuthor",
   "cursorAt",
   "messagesById",
   "find",

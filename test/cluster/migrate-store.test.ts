@@ -73,7 +73,7 @@ function contents(path: string) {
       "select video_id, cursor, at, id, body, details from message join room on key = room order by seq",
     );
     const items = database.prepare(
-      `select video_id, tally_item.key, author, first, payment from tally_item join room on room.key = room
+      `select video_id, tally_item.key, author, first, payment, authors from tally_item join room on room.key = room
        order by video_id, tally_item.key`,
     );
     const recordings = database.prepare("select * from recording order by since, name").all();
@@ -91,7 +91,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     const path = await filledFile(t);
     const before = contents(path);
     assert.equal(before.rooms.length, 3);
-    assert.equal(before.items.length, 2);
+    assert.equal(before.items.length, 3);
     assert.equal(before.recordings.length, 2);
     await (await openFor(t, url)).close(); // there, and empty
     // This row blocks the second batch.

@@ -1,6 +1,7 @@
 /** The totals of the shared store's rooms, and the statements that count them. */
 
 import type { ChatKey } from "../../src/protocol/chat-key.ts";
+import { blockKey, blocksFor, FOUND_BY_ALL } from "../../src/store/author-blocks.ts";
 import type { RoomAccount } from "../../src/store/port.ts";
 import { TALLY_SQL } from "../../src/store/postgres/postgres-tallies.ts";
 import { withTotals } from "../../src/store/stored-totals.ts";
@@ -27,6 +28,8 @@ export class SharedTallies {
       [TALLY_SQL.uncounted, this.#uncounted],
       [TALLY_SQL.items, this.#items],
       [TALLY_SQL.save, this.#save],
+      [TALLY_SQL.placeAfter, this.#placeOfAuthor(false)],
+      [TALLY_SQL.placeBefore, this.#placeOfAuthor(true)],
     ];
   }
 
@@ -63,6 +66,20 @@ export class SharedTallies {
     return [...(this.#tallies.get(key)?.items.values() ?? [])].filter(isWanted);
   };
 
+  #placeOfAuthor(isNewest: boolean) {
+    return (key: ChatKey, after: number, to: number, mark: string): object[] =>
+      this.#tally(key).map(({ born, cursor }) => {
+        const { first, last } = blocksFor({ after, to, isNewest }, born);
+        const hasMark = ({ key, authors }: TallyItem) =>
+          key >= blockKey(first) &&
+          key <= blockKey(last) &&
+          [mark, FOUND_BY_ALL].some((either) => authors?.includes(either));
+        const items = [...(this.#tallies.get(key)?.items.values() ?? [])];
+        const blocks = items.filter(hasMark).map(({ key }) => key);
+        return { base: born, counted: cursor, found: blocks.sort().at(isNewest ? -1 : 0) ?? null };
+      });
+  }
+
   readonly #save = (
     key: ChatKey,
     born: number,
@@ -73,14 +90,16 @@ export class SharedTallies {
     authors: (string | null)[],
     firsts: (string | null)[],
     payments: (string | null)[],
+    blocks: (string | null)[],
     read: string | null,
   ): object[] => {
     const before = this.#tallies.get(key);
     if ((before?.cursor ?? born) !== from || (before?.totals ?? null) !== read) return [];
     const items = new Map(before?.items);
     for (const [i, item] of keys.entries()) {
-      const [author = null, first = null, payment = null] = [authors[i], firsts[i], payments[i]];
-      items.set(item, { key: item, author, first, payment });
+      const of = (column: (string | null)[]) => column[i] ?? null;
+      const [author, first, payment] = [of(authors), of(firsts), of(payments)];
+      items.set(item, { key: item, author, first, payment, authors: of(blocks) });
     }
     this.#tallies.set(key, { cursor: to, totals, items });
     return [{}];

@@ -184,7 +184,7 @@ export class History {
   async whole(request: HistoryRequest): Promise<WholeHistory> {
     const { room, after, last } = await this.#part(request).catch(refuseUnavailable);
     const { filter } = request;
-    const hasAll = rareTypesOf(filter.types ?? ALL) === undefined;
+    const hasAll = rareTypesOf(filter.types ?? ALL) === undefined && filter.authorId === undefined;
     return {
       room,
       after,
@@ -253,7 +253,11 @@ export class History {
     const test = testOf(filter);
     const types = rareTypesOf(filter.types ?? ALL);
     return this.#reads.run(async () => {
-      const part = await readPart(this.#store, key, { types, ...range });
+      const { authorId } = filter;
+      const isByAuthor = authorId !== undefined && types === undefined;
+      const place = isByAuthor ? await this.#store.placeOfAuthor(key, { authorId, ...range }) : range;
+      if (place.after === place.to) return { ...place, messages: [], examined: 0 };
+      const part = await readPart(this.#store, key, { types, ...range, ...place });
       const messages: StoredMessage[] = [];
       await this.slices.each(part.messages, (message) => {
         if (!test || test(message)) messages.push(message);

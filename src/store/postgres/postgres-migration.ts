@@ -31,7 +31,7 @@ const SQL = {
       detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video,
       featured_id as "featuredId", featured_at as "featuredAt", totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
-  tallyItems: `select key, author, first, payment from tally_item i
+  tallyItems: `select key, author, first, payment, authors from tally_item i
     join room r on r.video_id = i.video_id and i.born = r.base - r.shift
     where i.video_id = $1 and key > $2 order by key limit $3`,
   messages: `select m.seq, m.video_id as key, m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at,
@@ -61,11 +61,12 @@ const SQL = {
       detail = excluded.detail, final_at = excluded.final_at, state = excluded.state,
       channels = excluded.channels, is_kept = excluded.is_kept,
       video = excluded.video, featured_id = excluded.featured_id, featured_at = excluded.featured_at`,
-  putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment)
-    select $1, base, item.* from room, unnest($2::text[], $3::text[], $4::text[], $5::text[]) as item
+  putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment, authors)
+    select $1, base, item.*
+    from room, unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as item
     where video_id = $1
     on conflict (video_id, born, key) do update
-      set author = excluded.author, first = excluded.first, payment = excluded.payment`,
+      set author = excluded.author, first = excluded.first, payment = excluded.payment, authors = excluded.authors`,
   putMessages: `with filled as (update ${MIGRATION_TABLE} set seq = $1)
     insert into message (video_id, cursor, id, body, details, at, said, offset_ms)
     select v, c, i, b, d, to_timestamp(a / 1000), s, o

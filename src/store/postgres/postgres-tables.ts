@@ -114,7 +114,7 @@ export const SQL = {
   cursorOffset: placeBefore("offset_ms"),
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
-  // Examines all messages after $3 up to $4: an index by author would slow every append down.
+  // Examines all messages after $3 up to $4.
   byText: `select ${MESSAGE} ${KEPT} and cursor > ${ofRoom("$3 - shift")} and cursor <= ${ofRoom("$4 - shift")}
     and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,

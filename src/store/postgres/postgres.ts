@@ -12,6 +12,7 @@ import { dig, parseJson } from "../../base/json.ts";
 import type { FactName, RoomEnd } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { AuthorSearch, Span } from "../author-blocks.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
 import type { TimeKind } from "../message-times.ts";
@@ -210,6 +211,10 @@ export class PostgresStore implements StoreEngine {
     return this.#messages(key, sql, [key, types, after, to, limit]);
   }
 
+  placeOfAuthor(key: ChatKey, search: AuthorSearch): Promise<Span> {
+    return this.#tallies.placeOfAuthor(key, search);
+  }
+
   async cursorAt(key: ChatKey, time: number, kind: TimeKind = "at"): Promise<number | undefined> {
     const sql = { at: SQL.cursorAt, said: SQL.cursorSaid, offset: SQL.cursorOffset }[kind];
     const [row] = await this.#connections.query<{ cursor: number }>("reads", sql, [key, time]);
@@ -229,9 +234,11 @@ export class PostgresStore implements StoreEngine {
     const { floor, head } = (await this.getRoom(key)) ?? { floor: 0, head: 0 };
     const text = toColumn(JSON.stringify(authorId));
     const found: StoredMessage[] = [];
-    for (let after = floor; after < head; after += SEARCHED_AT_ONCE) {
-      const values = [key, text, after, after + SEARCHED_AT_ONCE];
-      found.push(...(await this.#messages(key, SQL.byText, values)));
+    for (let after = floor; after < head; ) {
+      const place = await this.placeOfAuthor(key, { authorId, after, to: head, isNewest: false });
+      after = Math.min(place.to, place.after + SEARCHED_AT_ONCE);
+      if (after > place.after)
+        found.push(...(await this.#messages(key, SQL.byText, [key, text, place.after, after])));
     }
     const isBy = ({ details }: StoredMessage) => dig(parseJson(details), "authorId") === authorId;
     return found.filter((message) => isBy(message) || isInPlace(message));

@@ -2,7 +2,9 @@
  * The functions that prune. Pruning stops before the first message that is not counted yet, and names its
  * room as `behind`.
  */
+
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import { BLOCK, BLOCK_DIGITS, BLOCK_KEY } from "../author-blocks.ts";
 
 /** A message that the retention may delete. */
 const UNKEPT = "not exists (select from room r where r.video_id = m.video_id and r.is_kept)";
@@ -14,6 +16,10 @@ const OLDEST = `(select seq, at, video_id, cursor from message m where seq > beg
  */
 const IS_DUE = `not r.is_kept and final_at < before and not exists (select from message m
           where m.video_id = r.video_id and m.cursor = r.head - r.shift and m.at >= before) and r.checkpoint_at < before`;
+
+/** Whether the item `i` is a block of authors whose messages are all gone, `last` the last of them. */
+const IS_PAST = (ofRoom: string, last: string) => `${ofRoom} and i.key >= '${BLOCK_KEY}'
+          and i.key < '${BLOCK_KEY}' || lpad(((${last} - i.born) / ${BLOCK})::text, ${BLOCK_DIGITS}, '0')`;
 
 /** The retention leaves out rooms that are kept. */
 const PRUNE = `create function relay_prune(before timestamptz, most int)
@@ -74,9 +80,13 @@ const PRUNE = `create function relay_prune(before timestamptz, most int)
       where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
     last := least(last, uncounted - 1);
     with deleted as (delete from message m where seq <= last and seq > begun and ${UNKEPT} returning video_id, cursor),
+      ends as (select video_id, max(cursor) as last from deleted group by 1),
+      forgotten as (
+        delete from tally_item i using room r, ends d
+        where r.video_id = d.video_id and ${IS_PAST("i.video_id = r.video_id and i.born = r.base - r.shift", "d.last")}
+      ),
       raised as (
-        update room r set floor = greatest(r.floor, d.last + r.shift)
-        from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
+        update room r set floor = greatest(r.floor, d.last + r.shift) from ends d where r.video_id = d.video_id
       )
     select count(*) into old from deleted;
     return query select most - places + old, late;
@@ -111,6 +121,8 @@ const PRUNE_OLDEST = `create function relay_prune_oldest(v text, stay bigint, mo
       delete from room where video_id = gone.video_id;
       return greatest(1, deleted);
     end if;
+    delete from tally_item i
+      where ${IS_PAST("i.video_id = gone.video_id and i.born = gone.base - gone.shift", "last")};
     update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id and deleted > 0;
     return deleted;
   end $$;`;

@@ -17,7 +17,9 @@ export const TALLIES = `create table tally (
     author text collate "C",
     first text collate "C",
     payment text,
+    authors text,
     primary key (video_id, born, key)
   );
+  alter table tally_item alter column authors set storage external;
   create index tally_item_author on tally_item (video_id, born, author) where author is not null;
   create index tally_item_first on tally_item (video_id, born, first) where first is not null;`;

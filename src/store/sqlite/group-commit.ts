@@ -47,6 +47,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   finish: "write",
   read: "read",
   readTypes: "read",
+  placeOfAuthor: "read",
   cursorAt: "read",
   messagesById: "read",
   find: "read",

@@ -58,6 +58,7 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
   function deleteUpTo({ rowid, head }: Room, upTo: number, stays = false): void {
     if (upTo < head || stays) {
       tallies.count(rowid, upTo, Number.MAX_SAFE_INTEGER);
+      tallies.prune(rowid, upTo);
       sql.raiseFloor.run(upTo, rowid);
     } else {
       tallies.delete(rowid);
@@ -98,6 +99,7 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
     for (const [room, floor] of floors) {
       tallies.count(room, floor, gone.length);
+      tallies.prune(room, floor);
       sql.raiseFloor.run(floor, room);
     }
     for (const { seq } of gone) sql.deleteMessage.run(seq);

@@ -33,13 +33,13 @@ const SQL = {
   putMessage: `insert into message (room, cursor, at, said, offset_ms, id, body, details)
     values ((select key from room where video_id = :key), :cursor, :at, :said, :offset, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,
-  tallyItems: `select tally_item.key, author, first, payment from tally_item join room on room.key = room
+  tallyItems: `select tally_item.key, author, first, payment, authors from tally_item join room on room.key = room
     where video_id = ? and tally_item.key > ? order by tally_item.key limit ?`,
   putTally: `insert into tally (room, cursor, totals) select key, :countedTo, :totals from room
     where video_id = :key and :totals is not null
     on conflict do update set cursor = :countedTo, totals = :totals`,
-  putTallyItem: `insert or replace into tally_item (room, key, author, first, payment)
-    values ((select key from room where video_id = :room), :key, :author, :first, :payment)`,
+  putTallyItem: `insert or replace into tally_item (room, key, author, first, payment, authors)
+    values ((select key from room where video_id = :room), :key, :author, :first, :payment, :authors)`,
   recordings: RECORDINGS,
   putRecording: `insert or replace into recording (name, since, state, video_id, error)
     values (:name, :since, :state, :videoId, :error)`,

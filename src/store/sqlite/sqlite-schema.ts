@@ -103,6 +103,7 @@ export const STEPS: readonly string[] = [
      author text,
      first text,
      payment text,
+     authors text,
      primary key (room, key)
    ) strict, without rowid;
    create index tally_item_author on tally_item (room, author) where author is not null;

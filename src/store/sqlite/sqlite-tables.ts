@@ -7,6 +7,7 @@ import { statfsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { type ChatKey, otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import type { AuthorSearch, Span } from "../author-blocks.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import { type LastTimes, MessageTimes, type TimeKind } from "../message-times.ts";
@@ -230,6 +231,13 @@ export class RoomTables {
       key,
       rows.filter((row) => row !== undefined),
     );
+  }
+
+  /** See `Store.placeOfAuthor`. */
+  placeOfAuthor(key: ChatKey, search: AuthorSearch): Span {
+    const room = this.#row(key);
+    const isOfRoom = room !== undefined && room.base <= search.after; // it may have been deleted meanwhile
+    return isOfRoom ? this.#tallies.placeOfAuthor(room.rowid, search) : search;
   }
 
   /** See `Store.cursorAt`. */

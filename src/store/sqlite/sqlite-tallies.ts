@@ -3,27 +3,48 @@
  * transaction, so that both change together.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import {
+  type AuthorSearch,
+  BLOCK_KEY,
+  blockKey,
+  blockOf,
+  blocksFor,
+  IS_FOUND_BY_ALL,
+  markOf,
+  placeFor,
+  type Span,
+} from "../author-blocks.ts";
 import { addBatchToStored } from "../stored-totals.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
 import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { prepared } from "./sqlite-schema.ts";
 
+const ITEM = "select key, author, first, payment, authors from tally_item where room = ?";
+
+/** The blocks with the author's mark, among those with these keys. */
+const BLOCK = `select key from tally_item where room = :room and key >= :first and key <= :last
+  and (instr(authors, :mark) > 0 or ${IS_FOUND_BY_ALL})`;
+
 const SQL = {
   tally: "select cursor, totals from tally where room = ?",
   uncounted: `select cursor, at, body, details from message where room = ? and cursor > ? and cursor <= ?
     order by cursor limit ?`,
-  item: "select key, author, first, payment from tally_item where room = ? and key = ?",
-  itemsByAuthor: "select key, author, first, payment from tally_item where room = ? and author = ?",
-  itemsByFirst: "select key, author, first, payment from tally_item where room = ? and first = ?",
-  putItem: `insert into tally_item (room, key, author, first, payment)
-    values (:room, :key, :author, :first, :payment)
-    on conflict do update set author = :author, first = :first, payment = :payment`,
+  item: `${ITEM} and key = ?`,
+  itemsByAuthor: `${ITEM} and author = ?`,
+  itemsByFirst: `${ITEM} and first = ?`,
+  putItem: `insert into tally_item (room, key, author, first, payment, authors)
+    values (:room, :key, :author, :first, :payment, :authors)
+    on conflict do update set author = :author, first = :first, payment = :payment, authors = :authors`,
   putTally: `insert into tally (room, cursor, totals) values (:room, :cursor, :totals)
     on conflict do update set cursor = :cursor, totals = :totals`,
   moveTally: "update tally set cursor = cursor + :by where room = :room",
   key: "select video_id as key from room where key = ?",
   deleteTally: "delete from tally where room = ?",
   deleteItems: "delete from tally_item where room = ?",
+  deleteBlocks: "delete from tally_item where room = ? and key >= ? and key < ?",
+  base: "select base from room where key = ?",
+  firstBlock: `${BLOCK} order by key limit 1`,
+  lastBlock: `${BLOCK} order by key desc limit 1`,
 } as const;
 
 export class Tallies {
@@ -44,7 +65,7 @@ export class Tallies {
     const { cursor, totals } = tally ?? { cursor: 0, totals: null };
     const messages = this.#sql.uncounted.all(room, cursor, upTo, limit) as unknown as TallyMessage[];
     const last = messages.at(-1);
-    const batch = readBatch(messages);
+    const batch = readBatch(messages, this.#baseOf(room));
     const after = addBatchToStored(totals, batch, this.#held(room, batch));
     if (!after) {
       this.#onUnreadable({ part: "totals", key: String(this.#sql.key.get(room)?.key) });
@@ -64,6 +85,26 @@ export class Tallies {
   delete(room: number): void {
     this.#sql.deleteItems.run(room);
     this.#sql.deleteTally.run(room);
+  }
+
+  /** Deletes the blocks whose messages are all gone: those up to the cursor `floor`. */
+  prune(room: number, floor: number): void {
+    this.#sql.deleteBlocks.run(room, BLOCK_KEY, blockKey(blockOf(floor + 1, this.#baseOf(room))));
+  }
+
+  /** See `Store.placeOfAuthor`. */
+  placeOfAuthor(room: number, search: AuthorSearch): Span {
+    const base = this.#baseOf(room);
+    const { first, last } = blocksFor(search, base);
+    const sql = search.isNewest ? this.#sql.lastBlock : this.#sql.firstBlock;
+    const [mark, keys] = [markOf(search.authorId), { first: blockKey(first), last: blockKey(last) }];
+    const found = sql.get({ room, mark, ...keys })?.key;
+    const counted = Number(this.#sql.tally.get(room)?.cursor ?? 0);
+    return placeFor(search, base, counted, found === undefined ? null : String(found));
+  }
+
+  #baseOf(room: number): number {
+    return Number(this.#sql.base.get(room)?.base);
   }
 
   #held(room: number, { keys, authors, firsts }: TallyBatch): TallyItem[] {

@@ -38,6 +38,7 @@ export class SqliteStore implements StoreEngine {
 
   readonly read = this.#passed("read");
   readonly readTypes = this.#passed("readTypes");
+  readonly placeOfAuthor = this.#passed("placeOfAuthor");
   readonly cursorAt = this.#passed("cursorAt");
   readonly find = this.#passed("find");
   readonly getChannels = this.#passed("getChannels");

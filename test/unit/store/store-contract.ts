@@ -18,6 +18,7 @@ import {
   type Wall,
   wallAt,
 } from "../../support/store-subject.ts";
+import { authorsContract } from "./store-contract-authors.ts";
 import { channelsContract } from "./store-contract-channels.ts";
 import { chatsContract } from "./store-contract-chats.ts";
 import { commitContract } from "./store-contract-commit.ts";
@@ -58,6 +59,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: types`, () => typesContract(subject));
+  describe(`${name}: authors`, () => authorsContract(subject));
   describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
   describe(`${name}: channels of rooms`, () => channelsContract(subject));

@@ -16,6 +16,7 @@ function counted(log: readonly Logged[], sizes: readonly number[]): Totals {
     const piece = log.slice(from, from + size);
     const batch = readBatch(
       piece.map(({ message, at }, i) => ({ ...encodeMessage(message), cursor: from + i + 1, at })),
+      0,
     );
     const needed = [...held.values()].filter(
       ({ key, author, first }) =>
@@ -52,7 +53,7 @@ describe("the totals of a room's log", () => {
       const [text = "", more = ""] = texts;
       const { totals } = addBatch(
         NO_TOTALS,
-        readBatch([{ cursor: 1, at: 7, body: text, details: more }]),
+        readBatch([{ cursor: 1, at: 7, body: text, details: more }], 0),
         [],
       );
       assert.equal(totals.lastAt, 7);

@@ -23,6 +23,7 @@ const OPERATIONS = every<StoreOperation>({
   finish: 0,
   read: 0,
   readTypes: 0,
+  placeOfAuthor: 0,
   cursorAt: 0,
   messagesById: 0,
   find: 0,
