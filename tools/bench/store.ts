@@ -21,6 +21,8 @@ import { type Figures, inRounds, median, ratio, report, settings } from "./round
 
 const BATCH = 10;
 const ROOMS = [1, 5, 50];
+/** The number of authors who speak by turns. */
+const AUTHORS = 20_000;
 /** As large as a real checkpoint. */
 const CHECKPOINT = JSON.stringify({ continuation: "c".repeat(300), credentials: "k".repeat(200) });
 const NS_PER_MS = 1e6;
@@ -42,8 +44,11 @@ let lastId = 0;
 
 function newMessage(): EncodedMessage {
   const id = `ChwKGkNOcm${(++lastId).toString(36).padStart(24, "0")}`;
-  const body = { type: "chat", id, videoId: "bench-video", author: "An author", text: "x".repeat(40) };
-  return { id, body: JSON.stringify(body), details: JSON.stringify({ photo: "p".repeat(250) }) };
+  const text = "x".repeat(40);
+  const fields = { author: "An author", message: text, amount: "", color: "" };
+  const body = { type: "chat", id, timestamp: "", ...fields, parts: [{ kind: "text", text }] };
+  const authorId = `UC${String(lastId % AUTHORS).padStart(22, "0")}`;
+  return { id, body: JSON.stringify(body), details: JSON.stringify({ authorId, photo: "p".repeat(220) }) };
 }
 
 function newBatch(): EncodedMessage[] {
