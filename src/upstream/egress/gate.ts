@@ -170,7 +170,7 @@ export class Gate {
       }
     }
     const slackMs = (first.get("poll")?.key ?? Number.POSITIVE_INFINITY) - now;
-    const lane = this.#lanes.open(slackMs / this.#parts.settings.spacingMs).find((each) => first.has(each));
+    const lane = this.#lanes.next(first, slackMs / this.#parts.settings.spacingMs);
     return lane && first.get(lane)?.call;
   }
 

@@ -1,7 +1,6 @@
 /**
  * Decides which kind of call starts next, and how many of each may be in flight. Polls of live chats go
- * first, because only they lose messages by waiting. But after a few polls in a row another call starts, and
- * others never hold all of several slots, so that no kind of call starves the others or blocks polls.
+ * first, because only they lose messages by waiting. But no kind of call starves the others or blocks polls.
  */
 
 /**
@@ -13,39 +12,41 @@
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Maximum polls in a row while others wait. That is 3/4 of all calls; `ChatLoad` plans fewer for polls. */
-const POLLS_IN_A_ROW = 3;
-/** The maximum while the next poll is about to be too late; not once it is much too late (see `open`). */
-const URGENT_POLLS_IN_A_ROW = 12;
-/** After this many calls of the four lanes that take turns, a waiting look goes before them. */
-const TURNS_IN_A_ROW = 4;
-/** A poll that can wait for this many calls takes turns with openings, callers and recoveries. */
-const RELAXED_CALLS = 4;
+/** The waiting lane with the lowest number is next; of several, the one that was served longest ago. */
+const TURNS = { opening: 2, caller: 2, recovery: 2, retry: 2, look: 3, replay: 4, probe: 4 } as const;
+/** A look that waits while this many calls other than polls start goes before them. */
+const CALLS_BEFORE_LOOK = 4;
+
+/**
+ * Maximum polls in a row while others wait. `slack`: the number of calls that can start before the next poll
+ * is too late. Three polls are 3/4 of all calls; `ChatLoad` plans fewer for polls. A poll that is much too
+ * late (below -1) makes others wait no longer.
+ */
+function maxPolls(slack: number): number {
+  if (slack >= 4) return 1;
+  return slack < 1 && slack > -1 ? 12 : 3;
+}
 
 export class Lanes {
-  readonly #concurrency: number;
-  readonly #inFlight: Record<Lane, number> = {
-    poll: 0,
-    opening: 0,
-    caller: 0,
-    recovery: 0,
-    retry: 0,
-    look: 0,
-    replay: 0,
-    probe: 0,
-  };
-  /**
-   * In each list, the lane that was served last is at the end. The second list gets the calls that the first
-   * does not use.
-   */
-  #turns: readonly Lane[] = ["opening", "caller", "recovery", "retry"];
-  #leftovers: readonly Lane[] = ["replay", "probe"];
+  /** A lane and all lanes that have no more slots than it together use no more than it has. */
+  readonly #slots: Record<Lane, number>;
+  readonly #inFlight = zeros();
+  /** The number of calls other than polls, and which of them was the last one of each lane. */
+  #others = 0;
+  readonly #lastOf = zeros();
   #pollsInARow = 0;
-  #turnsInARow = 0;
 
   /** `concurrency`: maximum number of calls in flight. */
   constructor(concurrency: number) {
-    this.#concurrency = concurrency;
+    const least = (slots: number) => Math.max(1, Math.floor(slots));
+    const [withoutPoll, half] = [least(concurrency - 1), least(concurrency / 2)];
+    // Pages that are never answered hold their slots for long. So openings and callers have a slot that rooms
+    // in trouble cannot take, and a first recovery one that retries and looks cannot take.
+    const again = least(half - 1);
+    this.#slots = {
+      ...{ poll: concurrency, opening: withoutPoll, caller: withoutPoll },
+      ...{ recovery: half, replay: half, probe: half, retry: again, look: again },
+    };
   }
 
   /** Whether no call at all may start now. */
@@ -53,31 +54,20 @@ export class Lanes {
     return !this.#hasSlot("poll");
   }
 
-  /**
-   * The lanes that may start a call now, the next one first. `slack`: the number of calls that can start
-   * before the waiting poll is too late. Below -1 it is much too late, and others must not wait for it.
-   */
-  open(slack: number): readonly Lane[] {
-    const polls = this.#pollsInARow;
-    const isLooksTurn = this.#turnsInARow >= TURNS_IN_A_ROW;
-    const turns: readonly Lane[] = isLooksTurn ? ["look", ...this.#turns] : [...this.#turns, "look"];
-    const isUrgent = slack < 1 && slack > -1 && polls < URGENT_POLLS_IN_A_ROW;
-    const order: readonly Lane[] =
-      isUrgent || polls === 0 || (polls < POLLS_IN_A_ROW && slack < RELAXED_CALLS)
-        ? ["poll", ...turns, ...this.#leftovers]
-        : polls < POLLS_IN_A_ROW
-          ? [...turns, "poll", ...this.#leftovers]
-          : [...turns, ...this.#leftovers, "poll"];
-    return order.filter((lane) => this.#hasSlot(lane));
+  /** The waiting lane that may start a call now. `slack`: that of the next poll, as in `maxPolls`. */
+  next(waiting: ReadonlyMap<Lane, unknown>, slack: number): Lane | undefined {
+    const isPollsTurn = this.#pollsInARow < maxPolls(slack);
+    const isLooksTurn = this.#others - this.#lastOf.look >= CALLS_BEFORE_LOOK;
+    const turns = { ...TURNS, poll: isPollsTurn ? 0 : 5, ...(isLooksTurn && { look: 1 }) };
+    return LANES.filter((lane) => waiting.has(lane) && this.#hasSlot(lane)).sort(
+      (one, other) => turns[one] - turns[other] || this.#lastOf[one] - this.#lastOf[other],
+    )[0];
   }
 
   started(lane: Lane): void {
     this.#inFlight[lane] += 1;
     this.#pollsInARow = lane === "poll" ? this.#pollsInARow + 1 : 0;
-    if (this.#turns.includes(lane)) this.#turnsInARow += 1;
-    else if (lane === "look") this.#turnsInARow = 0;
-    this.#turns = lastInTurn(this.#turns, lane);
-    this.#leftovers = lastInTurn(this.#leftovers, lane);
+    if (lane !== "poll") this.#lastOf[lane] = ++this.#others;
   }
 
   landed(lane: Lane): void {
@@ -85,34 +75,17 @@ export class Lanes {
   }
 
   #hasSlot(lane: Lane): boolean {
-    const { poll, opening, caller, recovery, retry, look, replay, probe } = this.#inFlight;
-    const leftover = look + replay + probe;
-    const others = opening + caller + recovery + retry + leftover;
-    const half = Math.max(1, Math.floor(this.#concurrency / 2));
-    if (poll + others >= this.#concurrency) return false;
-    if (lane !== "poll" && others >= Math.max(1, this.#concurrency - 1)) return false;
-    // Pages that are never answered hold their slots for long: one is left for openings and callers, and
-    // retries and looks leave one for recoveries, too.
-    const again = retry + look;
-    const mayTryAgain = recovery + again < half && again < Math.max(1, half - 1);
-    switch (lane) {
-      case "recovery":
-        return recovery < half && recovery + again < Math.max(1, this.#concurrency - 2);
-      case "retry":
-        return mayTryAgain;
-      case "look":
-        return mayTryAgain && leftover < half && look === 0;
-      case "replay":
-        return leftover < half;
-      case "probe":
-        // A bootstrap makes its calls one after another: a probe must not take the slot of the next one.
-        return leftover < half && opening + caller === 0;
-      default:
-        return true;
+    for (const slots of Object.values(this.#slots)) {
+      if (slots < this.#slots[lane]) continue;
+      const sharing = LANES.filter((other) => this.#slots[other] <= slots);
+      const inFlight = sharing.reduce((sum, other) => sum + this.#inFlight[other], 0);
+      if (inFlight >= slots) return false;
     }
+    // A bootstrap makes its calls one after another: a probe must not take the slot of the next one.
+    return lane !== "probe" || this.#inFlight.opening + this.#inFlight.caller === 0;
   }
 }
 
-function lastInTurn(turns: readonly Lane[], lane: Lane): readonly Lane[] {
-  return turns.includes(lane) ? [...turns.filter((other) => other !== lane), lane] : turns;
+function zeros(): Record<Lane, number> {
+  return { poll: 0, opening: 0, caller: 0, recovery: 0, retry: 0, look: 0, replay: 0, probe: 0 };
 }
