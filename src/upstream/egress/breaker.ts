@@ -10,7 +10,7 @@
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../upstream-error.ts";
+import { isOutage, isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../upstream-error.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -25,8 +25,8 @@ const MIN_HURRY_MS = 1000;
 const TRY_MS = 10_000;
 
 interface WaitingRoom {
-  /** Whether it can use a try: not if it needs a page while pages are throttled. */
-  canTry: () => boolean;
+  /** Such a room cannot use a try while pages are throttled. */
+  needsPage: boolean;
   go(): void;
 }
 
@@ -50,6 +50,8 @@ interface BreakerParts {
   isSingle: boolean;
   /** The number of rooms of this egress. */
   roomCount(): number;
+  /** Whether a page may be loaded now. */
+  mayLoadPage(): boolean;
   /** Calls the upstream just to see whether it answers, until the breaker is closed. */
   tryItself(closed: AbortSignal): Promise<unknown>;
 }
@@ -87,14 +89,14 @@ export class Breaker {
 
   /**
    * Resolves when the room may call: at once, or when its turn to try comes, or at an answer to another
-   * room. `canTry`: whether it could use a try now. Rejects with the signal's reason.
+   * room. Rejects with the signal's reason.
    */
-  async mayCall(room: string, canTry: () => boolean, signal: AbortSignal): Promise<void> {
+  async mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
     if (room === this.#trial?.room) this.#endTrial(); // its try has shown nothing about the egress
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.set(room, { canTry, go: resolve });
+    this.#waiting.set(room, { needsPage, go: resolve });
     this.#advance();
     try {
       await unlessAborted(promise, signal);
@@ -104,10 +106,14 @@ export class Breaker {
   }
 
   /**
-   * A call of the room got no answer, or the answer of a failing upstream. Returns whether this is the
-   * egress's failure, and not the room's.
+   * A call of the room failed, other than by throttling. Returns whether this is the egress's failure, and
+   * not the room's.
    */
   failed(room: string, error: Error): boolean {
+    if (!isOutage(error)) {
+      this.leave(room);
+      return false;
+    }
     this.#failing.add(room);
     const isUnreachable = !this.#parts.isSingle && isUnreached(error);
     if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
@@ -128,7 +134,7 @@ export class Breaker {
     if (!this.#outage && this.#failing.size >= roomCount()) this.#begin(error, !isSingle);
   }
 
-  /** The upstream answered a room or another caller. */
+  /** A working upstream answered a room, with success or not. */
   answered(): void {
     this.#failing.clear();
     if (!this.#outage) return;
@@ -142,7 +148,7 @@ export class Breaker {
     for (const { go } of this.#waiting.values()) go();
   }
 
-  /** The failure is only the room's own, or the room is no longer read. */
+  /** The room's last failure says nothing about the egress, or the room is no longer read by it. */
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#trial?.room) this.#endTrial();
@@ -211,14 +217,15 @@ export class Breaker {
   /** Starts the next try if it is time, else wakes up when it is. */
   #advance(): void {
     if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
-    const { clock, roomCount } = this.#parts;
+    const { clock, roomCount, mayLoadPage } = this.#parts;
     this.#wake.abort();
     const now = clock.monotonic();
     if (this.#outage.tryAt > now) {
       this.#wakeAfter(this.#outage.tryAt - now);
       return;
     }
-    const [room, waiting] = this.#waiting.entries().find(([, { canTry }]) => canTry()) ?? [];
+    const canTry = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage();
+    const [room, waiting] = this.#waiting.entries().find(canTry) ?? [];
     if (!waiting && !this.isLost && roomCount() > 0) {
       if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them can try
       return;

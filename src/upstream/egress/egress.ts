@@ -56,12 +56,12 @@ export class Egress {
   readonly silence: Silence;
   /** For its rooms. */
   readonly roomSilence: Silence;
-  /** The chats that it reads. A room that leaves does so by `leave`. */
+  /** The chats that it reads. A room that leaves it leaves its breaker, too. */
   readonly load: ChatLoad;
+  readonly breaker: Breaker;
   readonly #parts: EgressParts;
   readonly #gate: Gate;
   readonly #flights: Flights;
-  readonly #breaker: Breaker;
   readonly #wallCount: WallCount;
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
@@ -89,12 +89,13 @@ export class Egress {
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
     this.#wallCount = new WallCount(name, parts);
     this.liveChat = new LiveChat(this.#calls, reading, this.#wallCount, parts);
-    this.#breaker = new Breaker({
+    this.breaker = new Breaker({
       name,
       clock,
       telemetry,
       isSingle,
       roomCount: () => this.load.roomCount,
+      mayLoadPage: () => this.cooldownLeftMs(true) === 0,
       tryItself: (closed) => this.tryOut(closed),
     });
     telemetry.upstream.egressAdded(name, {
@@ -108,12 +109,7 @@ export class Egress {
 
   /** Whether the upstream answers, as far as is known. */
   get isUp(): boolean {
-    return this.#breaker.isUp;
-  }
-
-  /** Whether it is unreachable and there are others: its rooms must leave it. */
-  get isLost(): boolean {
-    return this.#breaker.isLost;
+    return this.breaker.isUp;
   }
 
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
@@ -188,51 +184,9 @@ export class Egress {
     };
   }
 
-  /**
-   * Resolves when the room may call: at once, unless its last call failed in an outage. Rejects with the
-   * signal's reason.
-   */
-  mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
-    const canTry = () => !needsPage || this.cooldownLeftMs(true) === 0;
-    return this.#breaker.mayCall(room, canTry, signal);
-  }
-
-  /** A working upstream answered a room, with success or not. */
-  answered(): void {
-    this.roomSilence.end();
-    this.#breaker.answered();
-  }
-
-  /** A call of the room got no proper answer. Returns whether the egress failed, rather than the room. */
-  failed(room: string, error: Error): boolean {
-    this.roomSilence.failed(error);
-    return this.#breaker.failed(room, error);
-  }
-
-  /** A call for something other than a room got no connection. */
-  unconnected(error: Error): void {
-    this.#breaker.unconnected(error);
-  }
-
-  /** The room's last failure was its own and says nothing about the egress. */
-  excuse(room: string): void {
-    this.#breaker.leave(room);
-  }
-
-  /** Somebody waits now for a room that may wait for an answer of the upstream. */
-  hurry(): void {
-    this.#breaker.hurry();
-  }
-
-  /** This egress no longer reads the room. `isWitness`: its failure still counts as evidence of an outage. */
-  leave(room: string, isWitness = false): void {
-    this.load.leave(room);
-    if (!isWitness) this.#breaker.leave(room);
-  }
-
   /** Starts no more calls, and ends those that wait. */
   async close(): Promise<void> {
-    this.#breaker.close();
+    this.breaker.close();
     this.#flights.close();
     this.#gate.close();
     await this.#transport.close();
@@ -271,7 +225,7 @@ export class Egress {
       }
     };
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
-    const { lost } = this.#breaker;
+    const { lost } = this.breaker;
     const signal = lost ? AbortSignal.any([options.signal, lost]) : options.signal;
     return this.#flights.call({ ...options, signal, key, kind, isPage, run });
   };

@@ -120,7 +120,7 @@ export class EgressPool {
       } catch (error) {
         signal.throwIfAborted();
         if (isAnswer(error)) this.reach.reached();
-        if (error instanceof Error && isUnconnected(error)) egress.unconnected(error);
+        if (error instanceof Error && isUnconnected(error)) egress.breaker.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
         if (!other) throw this.#untilAnyWorks(error);

@@ -136,8 +136,9 @@ export class RoomEgress {
     for (;;) {
       const trouble = this.#trouble(needsPage);
       if (!trouble) {
-        await this.#egress.mayCall(this.#videoId, needsPage, signal);
-        if (!this.#egress.isLost) return moved;
+        const { breaker } = this.#egress;
+        await breaker.mayCall(this.#videoId, needsPage, signal);
+        if (!breaker.isLost) return moved;
         continue; // it became unreachable while the room waited
       }
       if ((trouble.why !== "throttled" || this.#mayMove) && this.#move(trouble.why)) return trouble.why;
@@ -178,7 +179,8 @@ export class RoomEgress {
   /** A working upstream answered, but with something else: a refusal, a page, nothing. */
   answered(): void {
     this.#heard();
-    this.#egress.answered();
+    this.#egress.roomSilence.end();
+    this.#egress.breaker.answered();
   }
 
   #heard(): void {
@@ -194,13 +196,10 @@ export class RoomEgress {
     this.#failures += 1;
     this.#silence.failed(error);
     if (isAnswer(error)) this.#heard();
-    if (!isOutage(error)) {
-      this.#egress.excuse(this.#videoId);
-      return false;
-    }
-    const mayLeave = isUnreached(error) || this.#moves > 0;
+    const mayLeave = isUnreached(error) || (this.#moves > 0 && isOutage(error));
     if (mayLeave && !this.#parts.egresses.isSingle) this.#mustMove = true;
-    return this.#egress.failed(this.#videoId, error);
+    if (isOutage(error)) this.#egress.roomSilence.failed(error);
+    return this.#egress.breaker.failed(this.#videoId, error);
   }
 
   /** The room may not call now, whatever the upstream does: this time does not count as its silence. */
@@ -216,12 +215,13 @@ export class RoomEgress {
   /** A client now waits for the room. */
   hurry(): void {
     this.#isHurried = this.#failures > 0;
-    this.#egress.hurry();
+    this.#egress.breaker.hurry();
   }
 
   /** The room is no longer read. */
   leave(): void {
-    this.#egress.leave(this.#videoId);
+    this.#egress.load.leave(this.#videoId);
+    this.#egress.breaker.leave(this.#videoId);
   }
 
   get #lane(): Lane {
@@ -239,7 +239,7 @@ export class RoomEgress {
     if (this.#parts.egresses.isSingle) return undefined;
     const forMs = this.#egress.cooldownLeftMs(needsPage);
     if (forMs > this.queueing.maxCooldownMs) return { why: "throttled", forMs };
-    const isLost = this.#mustMove || this.#egress.isLost;
+    const isLost = this.#mustMove || this.#egress.breaker.isLost;
     return isLost ? { why: "unreachable", forMs: Number.POSITIVE_INFINITY } : undefined;
   }
 
@@ -252,7 +252,8 @@ export class RoomEgress {
     if (!next) return false;
     if (why === "unreachable") this.#silence.continue(old.roomSilence);
     // A room that could not reach the upstream remains evidence about its old egress.
-    old.leave(this.#videoId, why !== "throttled" && old.isUp);
+    if (why !== "throttled" && old.isUp) old.load.leave(this.#videoId);
+    else this.leave();
     this.#egress = next;
     this.#moves += 1;
     this.#movedAt = this.#parts.clock.monotonic();
@@ -279,7 +280,7 @@ export class RoomEgress {
     }
     using limit = new Deadline(this.#parts.clock, waitMs);
     try {
-      await this.#egress.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, limit.signal]));
+      await this.#egress.breaker.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, limit.signal]));
       return true;
     } catch {
       signal.throwIfAborted();

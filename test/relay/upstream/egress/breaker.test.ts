@@ -14,25 +14,25 @@ const FAILED = new UpstreamError("unusable", "HTTP 503");
 const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
 
 const never = new AbortController().signal;
-const always = () => true;
 
-function breakerOf(rooms = 20) {
+function breakerOf(rooms = 20, mayLoadPage = () => true) {
   const clock = new FakeClock();
   clock.chance = 1; // no jitter
   const telemetry = new Telemetry(silentLog);
   const tryItself = () => Promise.reject(UNCONNECTED);
-  const parts = { name: "direct", clock, telemetry, isSingle: true, roomCount: () => rooms, tryItself };
-  return { clock, breaker: new Breaker(parts) };
+  const parts = { name: "direct", clock, telemetry, isSingle: true, tryItself, mayLoadPage };
+  return { clock, breaker: new Breaker({ ...parts, roomCount: () => rooms }) };
 }
 
 /** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
 function failingRooms(
   count: number,
   how: UpstreamError | (() => UpstreamError),
-  canTry: (room: string) => boolean = always,
+  needsPage: (room: string) => boolean = () => false,
+  mayLoadPage = () => true,
 ) {
   const failure = () => (how instanceof UpstreamError ? how : how());
-  const { clock, breaker } = breakerOf();
+  const { clock, breaker } = breakerOf(20, mayLoadPage);
   const tries: number[] = [];
   const tried: string[] = [];
   const stop = new AbortController();
@@ -40,7 +40,7 @@ function failingRooms(
   const counted = rooms.filter((room) => !breaker.failed(room, failure()));
   const run = async (room: string) => {
     for (;;) {
-      await breaker.mayCall(room, () => canTry(room), stop.signal);
+      await breaker.mayCall(room, needsPage(room), stop.signal);
       if (breaker.isUp) return;
       tries.push(Math.round(clock.monotonic() / 1000));
       tried.push(room);
@@ -75,7 +75,7 @@ describe("the breaker of an egress", () => {
     const { breaker, stop, running } = failingRooms(20, FAILED);
     const isPaused = async () => {
       let isWaiting = true;
-      void breaker.mayCall("healthy", always, never).then(() => {
+      void breaker.mayCall("healthy", false, never).then(() => {
         isWaiting = false;
       });
       await new Promise(setImmediate);
@@ -132,7 +132,7 @@ describe("the breaker of an egress", () => {
     breaker.answered();
     await running;
     assert.deepEqual(tries, [1, 3]);
-    await breaker.mayCall("room 1", always, never);
+    await breaker.mayCall("room 1", false, never);
   });
 
   it("lets one room try at once when a viewer comes, but at most once a second", async () => {
@@ -159,7 +159,12 @@ describe("the breaker of an egress", () => {
   });
 
   it("gives the try to the room that has waited longest among those that can use it", async () => {
-    const { clock, tried, stop, running } = failingRooms(3, FAILED, (room) => room !== "room 0");
+    const { clock, tried, stop, running } = failingRooms(
+      3,
+      FAILED,
+      (room) => room === "room 0",
+      () => false,
+    );
     await clock.advance(16_000);
     assert.deepEqual(tried, ["room 1", "room 2", "room 1", "room 2"]);
     stop.abort();
@@ -167,11 +172,16 @@ describe("the breaker of an egress", () => {
   });
 
   it("checks again each second if no room can use the try", async () => {
-    let canTry = false;
-    const { clock, tries, stop, running } = failingRooms(3, FAILED, () => canTry);
+    let mayLoadPage = false;
+    const { clock, tries, stop, running } = failingRooms(
+      3,
+      FAILED,
+      () => true,
+      () => mayLoadPage,
+    );
     await clock.advance(5500);
     assert.deepEqual(tries, []);
-    canTry = true;
+    mayLoadPage = true;
     await clock.advance(1000);
     assert.deepEqual(tries, [6]);
     stop.abort();
@@ -183,7 +193,7 @@ describe("the breaker of an egress", () => {
     const rooms = ["one", "two", "three"];
     for (const room of rooms) scene.breaker.failed(room, FAILED);
     const went: string[] = [];
-    const wait = (room: string) => scene.breaker.mayCall(room, always, never).then(() => went.push(room));
+    const wait = (room: string) => scene.breaker.mayCall(room, false, never).then(() => went.push(room));
     for (const room of rooms) void wait(room);
     await scene.clock.advance(1000);
     assert.deepEqual(went, ["one"]);
