@@ -13,7 +13,7 @@ import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
 import { PageLoads } from "../page-loads.ts";
-import { UpstreamError } from "../upstream-error.ts";
+import { isUnanswered, UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
 import { ChatLoad } from "./chat-load.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
@@ -52,10 +52,7 @@ export class Egress {
   /** As in its spec. */
   readonly key: string;
   readonly liveChat: LiveChat;
-  /** For all its calls. */
   readonly silence: Silence;
-  /** For its rooms. */
-  readonly roomSilence: Silence;
   /** The chats that it reads. A room that leaves it leaves its breaker, too. */
   readonly load: ChatLoad;
   readonly breaker: Breaker;
@@ -81,7 +78,6 @@ export class Egress {
     this.key = spec.key;
     this.#parts = parts;
     this.silence = new Silence(clock);
-    this.roomSilence = new Silence(clock);
     this.load = new ChatLoad(settings);
     this.#gate = new Gate({ name, settings, clock, telemetry, load: this.load });
     this.#flights = new Flights(this.#gate, clock);
@@ -213,6 +209,7 @@ export class Egress {
       } catch (error) {
         const given = signal.aborted && error === signal.reason ? "aborted" : "bug";
         called(error instanceof UpstreamError ? error.fault : given);
+        if (isUnanswered(error)) this.silence.failed(error);
         if (error instanceof UpstreamError && error.needsFiles) {
           if (!this.#isShortOfFiles) telemetry.upstream.shortOfFiles(this.name);
           this.#isShortOfFiles = true;

@@ -160,7 +160,7 @@ export class RoomEgress {
     const { egresses } = this.#parts;
     const leftMs = this.#egress.cooldownLeftMs(false);
     const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
-    return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.roomSilence, egresses.chatMs));
+    return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.silence, egresses.chatMs));
   }
 
   /** Milliseconds since the upstream last answered any call of the room's egress. */
@@ -179,7 +179,6 @@ export class RoomEgress {
   /** A working upstream answered, but with something else: a refusal, a page, nothing. */
   answered(): void {
     this.#heard();
-    this.#egress.roomSilence.end();
     this.#egress.breaker.answered();
   }
 
@@ -198,7 +197,6 @@ export class RoomEgress {
     if (isAnswer(error)) this.#heard();
     const mayLeave = isUnreached(error) || (this.#moves > 0 && isOutage(error));
     if (mayLeave && !this.#parts.egresses.isSingle) this.#mustMove = true;
-    if (isOutage(error)) this.#egress.roomSilence.failed(error);
     return this.#egress.breaker.failed(this.#videoId, error);
   }
 
@@ -250,7 +248,7 @@ export class RoomEgress {
     this.#mustMove = false;
     const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
-    if (why === "unreachable") this.#silence.continue(old.roomSilence);
+    if (why === "unreachable") this.#silence.continue(old.silence);
     // A room that could not reach the upstream remains evidence about its old egress.
     if (why !== "throttled" && old.isUp) old.load.leave(this.#videoId);
     else this.leave();

@@ -1,4 +1,4 @@
-/** How long the upstream has been silent for a caller: one room, all rooms of an egress, or all its calls. */
+/** How long the upstream has been silent for a caller: a room, or all calls of an egress. */
 import type { Clock } from "../../base/clock.ts";
 import { isUnanswered } from "../upstream-error.ts";
 
@@ -35,14 +35,13 @@ export class Silence {
 
   /**
    * For how long the upstream has not answered a room, in milliseconds; 0 while that may be a single lost
-   * call, however long the pauses between the room's polls are. `callMs`: the time limit of a call.
-   * `neighbours`: the silence for all rooms of its egress. If the room's call waits behind calls of these,
-   * theirs count.
+   * call, however long the pauses between the room's polls are. `callMs`: the time limit of a call. `egress`:
+   * the silence for all calls of its egress. It counts while the room's call waits behind these.
    */
-  knownBeside(neighbours: Silence, callMs: number): number {
+  knownBeside(egress: Silence, callMs: number): number {
     const now = this.#clock.monotonic();
     if (now < (this.#askedAt ?? now) + callMs + RETRIED_MS) return 0;
-    return this.#unansweredAt === undefined ? Math.min(this.ms, neighbours.knownMs) : this.ms;
+    return this.#unansweredAt === undefined ? Math.min(this.ms, egress.knownMs) : this.ms;
   }
 
   /** The caller wants to call. */
@@ -58,7 +57,7 @@ export class Silence {
   }
 
   /** A call failed, other than by throttling. */
-  failed(error: Error): void {
+  failed(error: unknown): void {
     this.#unansweredAt = isUnanswered(error) ? (this.#unansweredAt ?? this.#clock.monotonic()) : undefined;
   }
 
