@@ -61,18 +61,19 @@ export interface Outgoing<T> {
 /** Sends a request when its turn comes. Rejects with `UpstreamError`, or the signal's reason. */
 export type SendRequest = <T>(outgoing: Outgoing<T>) => Promise<Answered<T>>;
 
-export interface UpstreamCallsParts {
+export interface CallSettings {
   hosts: UpstreamHosts;
   clients: ClientTable;
   deadlines: Deadlines;
-  send: SendRequest;
 }
 
 export class UpstreamCalls {
-  readonly #parts: UpstreamCallsParts;
+  readonly #settings: CallSettings;
+  readonly #send: SendRequest;
 
-  constructor(parts: UpstreamCallsParts) {
-    this.#parts = parts;
+  constructor(settings: CallSettings, send: SendRequest) {
+    this.#settings = settings;
+    this.#send = send;
   }
 
   /**
@@ -83,10 +84,10 @@ export class UpstreamCalls {
   async page(
     path: string,
     options: CallOptions,
-    deadlineMs = this.#parts.deadlines.pageMs,
+    deadlineMs = this.#settings.deadlines.pageMs,
     kind = path.replace(/\?.*/, ""),
   ): Promise<Answered<string>> {
-    const { hosts, clients, deadlines } = this.#parts;
+    const { hosts, clients, deadlines } = this.#settings;
     let url = new URL(path, hosts.main);
     let leftMs = Math.min(deadlineMs, deadlines.pageMs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
@@ -113,29 +114,35 @@ export class UpstreamCalls {
     videoId: string,
     credentials: Credentials,
     options: CallOptions,
-    deadlineMs = this.#parts.deadlines.pageMs,
+    deadlineMs = this.#settings.deadlines.pageMs,
   ): Promise<Answered<JsonObject | undefined>> {
-    const { hosts, clients } = this.#parts;
+    const { hosts, clients } = this.#settings;
     const request = { ...nextRequest(hosts, clients, credentials, videoId), deadlineMs };
     return this.#sendForPage({ kind: NEXT, request, read: readNextAnswer, options });
   }
 
   /** Makes one chat call and reads its answer. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, options: CallOptions): Promise<Answered<ChatAnswer | NoChatAnswer>> {
-    const { hosts, clients, deadlines, send } = this.#parts;
+    const { hosts, clients, deadlines } = this.#settings;
     const request = { ...chatRequest(hosts, clients, call), deadlineMs: deadlines.chatMs };
-    return send({ kind: call.pair.endpoint, labels: call.pair, request, read: readChatAnswer, options });
+    return this.#send({
+      kind: call.pair.endpoint,
+      labels: call.pair,
+      request,
+      read: readChatAnswer,
+      options,
+    });
   }
 
   /** The base URL of the host that a client talks to. */
   hostOf(client: ClientLabel): string {
-    const { hosts, clients } = this.#parts;
+    const { hosts, clients } = this.#settings;
     return hosts[clients[client].host];
   }
 
   #sendForPage<T>({ options, ...outgoing }: Outgoing<T>): Promise<Answered<T>> {
     const lane = PAGE_LANES[options.lane] ?? options.lane;
-    return this.#parts.send({ ...outgoing, isPage: true, options: { ...options, lane } });
+    return this.#send({ ...outgoing, isPage: true, options: { ...options, lane } });
   }
 
   /** The page, or a redirect to one of the upstream's own hosts. */
@@ -156,7 +163,7 @@ export class UpstreamCalls {
   #redirected(from: URL, location: string | undefined): URL {
     const to = location === undefined ? null : URL.parse(location, from);
     if (!to) throw new UpstreamError("unusable", "a redirect to nowhere", { wallOf: "address" });
-    const known = Object.values(this.#parts.hosts).some((host) => new URL(host).origin === to.origin);
+    const known = Object.values(this.#settings.hosts).some((host) => new URL(host).origin === to.origin);
     if (known) return to;
     const [, wallOf = "address", asked] = ASKING_HOSTS.find(([host]) => host.test(to.hostname)) ?? [];
     const why =

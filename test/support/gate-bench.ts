@@ -35,7 +35,7 @@ export function gateBench(
 ) {
   const gateSettings = { ...SETTINGS, ...settings };
   const load = new ChatLoad(gateSettings);
-  const gate = new Gate({ name: egress, settings: gateSettings, clock, telemetry, load });
+  const gate = new Gate(egress, gateSettings, load, { clock, telemetry });
   const flights = new Flights(gate, clock);
   const starts: { name: string; at: number }[] = [];
   let inFlight = 0;

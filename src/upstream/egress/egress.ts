@@ -8,7 +8,7 @@ import type { SharedPace } from "../../base/shared-pace.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import type { Standing } from "../../protocol/chat-standing.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
+import { type CallSettings, type SendRequest, UpstreamCalls } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
@@ -34,7 +34,7 @@ const MAX_OPENING_MS = 3000;
 /** The page that an egress without rooms requests to see whether it reaches the upstream again. */
 const SMALL_PAGE = "/sw.js";
 
-export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
+export interface EgressParts extends CallSettings {
   gate: GateSettings;
   reading: ReadingSettings;
   clock: Clock;
@@ -79,10 +79,10 @@ export class Egress {
     this.#parts = parts;
     this.silence = new Silence(clock);
     this.load = new ChatLoad(settings);
-    this.#gate = new Gate({ name, settings, clock, telemetry, load: this.load });
+    this.#gate = new Gate(name, settings, this.load, { clock, telemetry });
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
-    this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
+    this.#calls = new UpstreamCalls(parts, (request) => this.#send(request));
     this.#wallCount = new WallCount(name, parts);
     this.liveChat = new LiveChat(this.#calls, reading, this.#wallCount, parts);
     this.breaker = new Breaker({

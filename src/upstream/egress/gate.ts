@@ -26,16 +26,6 @@ export interface GateSettings {
   maxLatenessMs: number;
 }
 
-interface GateParts {
-  /** The egress's name, for metrics and log. */
-  name: string;
-  settings: GateSettings;
-  clock: Clock;
-  telemetry: Telemetry;
-  /** The demands of the rooms. */
-  load: ChatLoad;
-}
-
 /** The callers of one call. */
 export interface Waiting {
   /** Aborts when its last caller has given up. */
@@ -66,7 +56,11 @@ interface Slot {
 type Queued = GatedCall & Omit<PromiseWithResolvers<Slot>, "promise">;
 
 export class Gate {
-  readonly #parts: GateParts;
+  readonly #egress: string;
+  readonly #settings: GateSettings;
+  readonly #load: ChatLoad;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
   readonly #queue = new Set<Queued>();
   readonly #lanes: Lanes;
   #lastStartAt = Number.NEGATIVE_INFINITY;
@@ -80,9 +74,18 @@ export class Gate {
   /** Set if other instances share this egress's pace. */
   #shared: { pace: SharedPace; reservations: Reservations } | undefined;
 
-  constructor(parts: GateParts) {
-    const { settings, clock } = parts;
-    this.#parts = parts;
+  /** `egress`: its name, for metrics and log. `load`: the demands of its rooms. */
+  constructor(
+    egress: string,
+    settings: GateSettings,
+    load: ChatLoad,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
+    this.#egress = egress;
+    this.#settings = settings;
+    this.#load = load;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
     this.#lanes = new Lanes(settings.concurrency);
     this.#cooldown = new Cooldown(clock, settings.cooldownMs);
     this.#pageCooldown = new Cooldown(clock, settings.cooldownMs);
@@ -90,14 +93,13 @@ export class Gate {
 
   /** From now on other instances share this egress, its spacing and its cooldowns. */
   share(pace: SharedPace): void {
-    const { clock } = this.#parts;
     const onReserved = (reservation: Reservation | undefined) => this.#onReserved(reservation);
-    this.#shared = { pace, reservations: new Reservations(pace, clock, onReserved) };
+    this.#shared = { pace, reservations: new Reservations(pace, this.#clock, onReserved) };
   }
 
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
   cooldownLeftMs(isPage = false): number {
-    return Math.max(0, this.#cooldownUntil(isPage) - this.#parts.clock.monotonic());
+    return Math.max(0, this.#cooldownUntil(isPage) - this.#clock.monotonic());
   }
 
   get queued(): number {
@@ -133,7 +135,7 @@ export class Gate {
   /** Starts the calls that may start now. Also called when a queued call has become more urgent. */
   advance(): void {
     while (!this.#closed.signal.aborted && this.#queue.size > 0) {
-      const now = this.#parts.clock.monotonic();
+      const now = this.#clock.monotonic();
       const spacedAt = this.#spacedAt(now);
       if (spacedAt > now) {
         this.#wakeAt(spacedAt, now); // without a search: a flood of calls must not cost one for each
@@ -170,44 +172,43 @@ export class Gate {
       }
     }
     const slackMs = (first.get("poll")?.key ?? Number.POSITIVE_INFINITY) - now;
-    const lane = this.#lanes.next(first, slackMs / this.#parts.settings.spacingMs);
+    const lane = this.#lanes.next(first, slackMs / this.#settings.spacingMs);
     return lane && first.get(lane)?.call;
   }
 
   /** Before this time no call may start. */
   #spacedAt(now: number): number {
     this.#lastStartAt = Math.min(this.#lastStartAt, now); // a suspend can set the clock back
-    return Math.max(this.#lastStartAt + this.#parts.settings.spacingMs, this.#cooldown.until);
+    return Math.max(this.#lastStartAt + this.#settings.spacingMs, this.#cooldown.until);
   }
 
   /** Undefined until the reservation with other instances says when the next call may start. */
   #mayStartAt(lane: Lane, now: number): number | undefined {
-    const { settings, load } = this.#parts;
+    const { spacingMs } = this.#settings;
     // The next call of a bootstrap directly follows the previous one's answer.
-    const at = lane === "probe" ? Math.max(now, this.#openingLandedAt + settings.spacingMs) : now;
+    const at = lane === "probe" ? Math.max(now, this.#openingLandedAt + spacingMs) : now;
     if (at > now || !this.#shared) return at;
-    return this.#shared.reservations.next(settings.spacingMs, load.minPollsPerSecond);
+    return this.#shared.reservations.next(spacingMs, this.#load.minPollsPerSecond);
   }
 
   #wakeAt(at: number, now: number): void {
     if (this.#wakesAt <= at) return;
     this.#wakesAt = at;
-    after(this.#parts.clock, at - now, this.#closed.signal, () => {
+    after(this.#clock, at - now, this.#closed.signal, () => {
       if (this.#wakesAt === at) this.#wakesAt = Number.POSITIVE_INFINITY;
       this.advance();
     });
   }
 
   #start(call: Queued, now: number): void {
-    const { name, settings, telemetry } = this.#parts;
     const { lane, dueAt } = call.waiting;
     this.#queue.delete(call);
     this.#lanes.started(lane);
     this.#lastStartAt = now;
     // Time in a cooldown does not count as lateness.
     const lateMs = Math.max(0, now - Math.max(dueAt, this.#cooldownUntil(call.isPage)));
-    telemetry.upstream.callStarted(name, lane, lateMs);
-    if (lane === "poll" && lateMs > settings.maxLatenessMs) this.#warnLate(now, lateMs);
+    this.#telemetry.upstream.callStarted(this.#egress, lane, lateMs);
+    if (lane === "poll" && lateMs > this.#settings.maxLatenessMs) this.#warnLate(now, lateMs);
     call.resolve({
       succeeded: () => {
         this.#land(lane);
@@ -225,15 +226,14 @@ export class Gate {
 
   #land(lane: Lane): void {
     this.#lanes.landed(lane);
-    if (lane === "opening" || lane === "caller") this.#openingLandedAt = this.#parts.clock.monotonic();
+    if (lane === "opening" || lane === "caller") this.#openingLandedAt = this.#clock.monotonic();
     queueMicrotask(() => this.advance()); // once this answer's cooldown, if any, is set
   }
 
   #warnLate(now: number, lateMs: number): void {
     if (now - this.#lateWarningAt < LATE_WARNING_INTERVAL_MS) return;
     this.#lateWarningAt = now;
-    const { load, telemetry } = this.#parts;
-    telemetry.upstream.pollsLate(lateMs, load.roomCount, load.roomsCarried);
+    this.#telemetry.upstream.pollsLate(lateMs, this.#load.roomCount, this.#load.roomsCarried);
   }
 
   #cooldownUntil(isPage = false): number {
@@ -244,8 +244,7 @@ export class Gate {
     const cooldown = isPage ? this.#pageCooldown : this.#cooldown;
     if (!cooldown.extend({ kind, startedAt, retryAfterMs })) return;
     const leftMs = this.cooldownLeftMs(isPage);
-    const { name, telemetry } = this.#parts;
-    telemetry.upstream.throttled(name, leftMs, kind, isPage ? "page loads" : "all calls");
+    this.#telemetry.upstream.throttled(this.#egress, leftMs, kind, isPage ? "page loads" : "all calls");
     this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // the others notice it anyway
     this.#refuseImpatient(isPage);
   }
@@ -259,7 +258,7 @@ export class Gate {
 
   #onReserved(reservation: Reservation | undefined): void {
     if (reservation) {
-      this.#parts.load.othersPollsPerSecond = reservation.othersPollsPerSecond;
+      this.#load.othersPollsPerSecond = reservation.othersPollsPerSecond;
       if (this.#cooldown.adopt(reservation.cooldownMs)) this.#refuseImpatient();
       if (this.#pageCooldown.adopt(reservation.pageCooldownMs)) this.#refuseImpatient(true);
     }
