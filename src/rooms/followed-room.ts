@@ -48,7 +48,7 @@ export class FollowedRoom implements Followed {
     while (!over.aborted) {
       try {
         await store.ownership.freed(key, over);
-        await egresses.reach.reachable(over); // else the room is left to others
+        await egresses.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(key, this.#parts, this.room);
         if (owned) return owned;

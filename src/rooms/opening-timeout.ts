@@ -2,12 +2,15 @@
  * The time limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
  * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
+import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { Ownership } from "../store/ownership.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
-import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { EgressPool } from "../upstream/egress/pool.ts";
+import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 
 /**
  * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.
@@ -20,9 +23,15 @@ export class OpeningTimeout implements Disposable {
   readonly #over = new AbortController();
 
   /** Begins at once. `keys`: the chats that the instance holds. Dispose of it when the opening is over. */
-  constructor(keys: readonly ChatKey[], egress: RoomEgress, ownership: Ownership, parts: RoomEgressParts) {
-    const watch = () => this.#watch(keys, egress, ownership, parts);
-    void background("limit of an opening", parts, this.#over.signal, watch);
+  constructor(
+    keys: readonly ChatKey[],
+    egress: RoomEgress,
+    ownership: Ownership,
+    egresses: EgressPool,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
+    const watch = () => this.#watch(keys, egress, ownership, egresses, clock);
+    void background("limit of an opening", { clock, telemetry }, this.#over.signal, watch);
   }
 
   /** Aborts with `RelayError` CAPACITY when the opening must be given up. */
@@ -38,7 +47,8 @@ export class OpeningTimeout implements Disposable {
     keys: readonly ChatKey[],
     egress: RoomEgress,
     ownership: Ownership,
-    { clock, egresses }: RoomEgressParts,
+    egresses: EgressPool,
+    clock: Clock,
   ): Promise<void> {
     const { signal } = this.#over;
     for (let waitMs = OUT_MS; !signal.aborted; waitMs = CHECK_MS) {
@@ -49,7 +59,7 @@ export class OpeningTimeout implements Disposable {
         return []; // already reported; the next check tries again
       });
       if (wanted.length === 0) continue;
-      egresses.reach.cutOff();
+      egresses.cutOff();
       return this.#exceeded.abort(atCapacity("unreachable"));
     }
   }

@@ -40,8 +40,8 @@ import { absenceOf } from "../store/stored-absence.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
+import type { EgressPool, OpeningTurn } from "../upstream/egress/pool.ts";
+import { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
 import { historyLength } from "../upstream/order.ts";
 import { OpeningTimeout } from "./opening-timeout.ts";
@@ -51,8 +51,9 @@ import type { RoomApplicant } from "./sources.ts";
 const RELEASE_LIMIT_MS = 5000;
 
 /** One object for all rooms that an instance reads, so a room keeps one reference to all of it. */
-export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
+export interface OwnedRoomParts extends RoomParts {
   store: ObservedStore;
+  egresses: EgressPool;
   settings: RoomSettings &
     PollerSettings &
     AppenderSettings & {
@@ -176,7 +177,7 @@ export class OwnedRoom {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(hold.key, "position");
     }
-    const egress = new RoomEgress(videoId, opening.egress, parts);
+    const egress = new RoomEgress(videoId, opening.egress, parts.egresses, parts);
     const about = new AboutVideo(videoId, { ...parts, egress });
     try {
       const holds = { live: hold, replay };
@@ -220,7 +221,7 @@ export class OwnedRoom {
     const { clock, store, settings } = parts;
     const held = [live, holds.replay].filter((hold) => hold !== undefined);
     const keys = held.map((hold) => hold.key);
-    using limit = new OpeningTimeout(keys, egress, parts.store.ownership, parts);
+    using limit = new OpeningTimeout(keys, egress, parts.store.ownership, parts.egresses, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     const options: CallOptions = {
       lane: "opening",
@@ -348,7 +349,7 @@ export class OwnedRoom {
     const { videoId, chat } = chatOf(hold.key);
     const isReplay = chat === "replay";
     const demand = demandOf(isReplay, undefined, settings);
-    const egress = RoomEgress.resumed(videoId, demand, lastEgress(record), parts);
+    const egress = RoomEgress.resumed(videoId, demand, lastEgress(record), parts.egresses, parts);
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);

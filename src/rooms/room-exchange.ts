@@ -54,7 +54,7 @@ export class RoomExchange {
     const signal = this.#stopped;
     await retry(ADOPT_RETRY, clock, signal, isUnavailable, async () => {
       for await (const keys of store.ownership.orphans(settings.graceMs, signal)) {
-        await egresses.reach.reachable(signal);
+        await egresses.reachable(signal);
         if (this.#rooms.isDraining) continue;
         for (const key of keys) if (!this.#isLeftToOthers(key)) this.#rooms.adopt(key);
       }
@@ -73,7 +73,7 @@ export class RoomExchange {
       if (signal.aborted || this.#rooms.isDraining) continue;
       try {
         const wanted = await this.#wantedElsewhere(this.#rooms.ownedEntries().filter(this.#isOut));
-        if (wanted.length > 0) egresses.reach.cutOff();
+        if (wanted.length > 0) egresses.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
         await Promise.all(wanted.map((key) => this.#rooms.entryOf(key)?.handOn()));
@@ -90,7 +90,7 @@ export class RoomExchange {
   #isOut = ({ owned }: VideoEntry): boolean => {
     if (owned === undefined) return false;
     const isWaiting = owned.absence !== undefined;
-    return owned.egress.outMs > OUT_MS || (isWaiting && this.#parts.egresses.reach.isCutOff);
+    return owned.egress.outMs > OUT_MS || (isWaiting && this.#parts.egresses.isCutOff);
   };
 
   /**

@@ -4,13 +4,24 @@
  * wait, and these failures do not count against them. A room whose last call succeeded is not paused. From
  * time to time one of the waiting rooms tries. The first answer of a working upstream, good or not, resumes
  * all of them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so
- * that its rooms can leave it. Without rooms, one call that cannot connect is enough, and the breaker makes
- * the tries itself.
+ * that its rooms can leave it. Without rooms, one call that cannot connect is enough.
+ *
+ * If no room can try, the breaker itself requests a small page: without rooms, and while no egress reaches
+ * the upstream (`EgressPool.isCutOff`).
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isOutage, isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../upstream-error.ts";
+import {
+  isAnswer,
+  isOutage,
+  isUnanswered,
+  isUnconnected,
+  isUnreached,
+  UpstreamError,
+} from "../upstream-error.ts";
+import type { Egress } from "./egress.ts";
+import type { EgressPool } from "./pool.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -39,38 +50,38 @@ interface Outage {
   tryAt: number;
   triedAt: number;
   isHurried: boolean;
+  /** The try in progress, by a room or by the breaker itself. */
+  trial: { room: string | undefined } | undefined;
 }
 
-interface BreakerParts {
-  /** The egress's name, for metrics and log. */
-  name: string;
-  clock: Clock;
-  telemetry: Telemetry;
-  /** Whether there is no other egress. */
-  isSingle: boolean;
-  /** The number of rooms of this egress. */
-  roomCount(): number;
-  /** Whether a page may be loaded now. */
-  mayLoadPage(): boolean;
-  /** Calls the upstream just to see whether it answers, until the breaker is closed. */
-  tryItself(closed: AbortSignal): Promise<unknown>;
+/** What it needs of its egress. */
+interface OwnEgress extends Pick<Egress, "name" | "cooldownLeftMs" | "tryOut"> {
+  load: { roomCount: number };
 }
 
 export class Breaker {
-  readonly #parts: BreakerParts;
+  readonly #egress: OwnEgress;
+  readonly #pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached">;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
   /** The rooms whose last call failed since the last answer. */
   readonly #failing = new Set<string>();
   /** The rooms that wait for a try or an answer; the longest waiting first. */
   readonly #waiting = new Map<string, WaitingRoom>();
   #outage: Outage | undefined;
-  /** The try in progress, with its end; undefined if there is none. */
-  #trial: { room: string | undefined; over: AbortController } | undefined;
   #wake = new AbortController();
   #lost = new AbortController();
   readonly #closed = new AbortController();
 
-  constructor(parts: BreakerParts) {
-    this.#parts = parts;
+  constructor(
+    egress: OwnEgress,
+    pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached">,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
+    this.#egress = egress;
+    this.#pool = pool;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
   }
 
   get isUp(): boolean {
@@ -84,7 +95,7 @@ export class Breaker {
 
   /** Aborts a call in flight when the egress becomes unreachable, with `UpstreamError` "unusable". */
   get lost(): AbortSignal | undefined {
-    return !this.#parts.isSingle && !this.#outage ? this.#lost.signal : undefined;
+    return !this.#pool.isSingle && !this.#outage ? this.#lost.signal : undefined;
   }
 
   /**
@@ -94,7 +105,7 @@ export class Breaker {
   async mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
-    if (room === this.#trial?.room) this.#endTrial(); // its try has shown nothing about the egress
+    if (room === this.#outage.trial?.room) this.#endTrial(); // its try has shown nothing about the egress
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.set(room, { needsPage, go: resolve });
     this.#advance();
@@ -110,17 +121,20 @@ export class Breaker {
    * not the room's.
    */
   failed(room: string, error: Error): boolean {
+    if (isAnswer(error)) this.#pool.reached();
     if (!isOutage(error)) {
       this.leave(room);
       return false;
     }
     this.#failing.add(room);
-    const isUnreachable = !this.#parts.isSingle && isUnreached(error);
-    if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
-      this.#begin(error, isUnreachable);
-    else if (this.#outage) {
+    const isUnreachable = !this.#pool.isSingle && isUnreached(error);
+    if (this.#outage) {
       if (isUnreachable) this.#abandon(error);
-      if (room === this.#trial?.room) this.#endTrial(error);
+      if (room === this.#outage.trial?.room) this.#endTrial(error);
+    } else {
+      // No chat causes that a host is unreachable: then a few rooms are enough if there are no more.
+      const rooms = isUnreachable ? this.#egress.load.roomCount : MIN_FAILING_ROOMS;
+      if (this.#failing.size >= Math.min(MIN_FAILING_ROOMS, rooms)) this.#begin(error, isUnreachable);
     }
     return this.#outage !== undefined;
   }
@@ -130,28 +144,26 @@ export class Breaker {
    * its rooms have failed, too, since the last answer.
    */
   unconnected(error: Error): void {
-    const { isSingle, roomCount } = this.#parts;
-    if (!this.#outage && this.#failing.size >= roomCount()) this.#begin(error, !isSingle);
+    if (this.#outage || this.#failing.size < this.#egress.load.roomCount) return;
+    this.#begin(error, !this.#pool.isSingle);
+  }
+
+  /** No egress reaches the upstream: it tries until it is answered. */
+  cutOff(): void {
+    if (this.#outage) this.#advance();
+    else this.#begin(new Error("no egress reaches YouTube"), false);
   }
 
   /** A working upstream answered a room, with success or not. */
   answered(): void {
-    this.#failing.clear();
-    if (!this.#outage) return;
-    const { name, clock, telemetry } = this.#parts;
-    telemetry.upstream.egressUp(name, clock.monotonic() - this.#outage.since);
-    this.#outage = undefined;
-    this.#lost = new AbortController();
-    this.#trial?.over.abort();
-    this.#trial = undefined;
-    this.#wake.abort();
-    for (const { go } of this.#waiting.values()) go();
+    this.#pool.reached();
+    this.#end();
   }
 
   /** The room's last failure says nothing about the egress, or the room is no longer read by it. */
   leave(room: string): void {
     this.#failing.delete(room);
-    if (room === this.#trial?.room) this.#endTrial();
+    if (room === this.#outage?.trial?.room) this.#endTrial();
     else this.#advance(); // without rooms left, the breaker tries by itself
   }
 
@@ -169,18 +181,23 @@ export class Breaker {
     this.#wake.abort();
   }
 
-  /** How many rooms must fail; no more than there are if a host is unreachable, which no chat causes. */
-  #minFailing(isUnreachable: boolean): number {
-    return isUnreachable ? Math.min(MIN_FAILING_ROOMS, this.#parts.roomCount()) : MIN_FAILING_ROOMS;
-  }
-
   #begin(error: Error, isUnreachable: boolean): void {
-    const { name, clock, telemetry } = this.#parts;
-    const now = clock.monotonic();
-    this.#outage = { since: now, tries: 0, isSilent: false, tryAt: now, triedAt: now, isHurried: false };
-    telemetry.upstream.egressDown(name, this.#failing.size, error.message);
+    const now = this.#clock.monotonic();
+    const times = { since: now, tryAt: now, triedAt: now };
+    this.#outage = { ...times, tries: 0, isSilent: false, isHurried: false, trial: undefined };
+    this.#telemetry.upstream.egressDown(this.#egress.name, this.#failing.size, error.message);
     if (isUnreachable) this.#abandon(error);
     this.#endTrial(error);
+  }
+
+  #end(): void {
+    this.#failing.clear();
+    if (!this.#outage) return;
+    this.#telemetry.upstream.egressUp(this.#egress.name, this.#clock.monotonic() - this.#outage.since);
+    this.#outage = undefined;
+    this.#lost = new AbortController();
+    this.#wake.abort();
+    for (const { go } of this.#waiting.values()) go();
   }
 
   /** Aborts the calls in flight, and lets all waiting rooms look for another egress. */
@@ -195,62 +212,69 @@ export class Breaker {
    * Doubles the wait before the next try. The wait counts from the beginning of the last try. If the upstream
    * answers again, the waits start from 1 s again: its error may be only that room's.
    */
-  #endTrial(error?: Error): void {
-    this.#trial?.over.abort();
-    this.#trial = undefined;
-    if (!this.#outage) return;
-    const { clock } = this.#parts;
+  #endTrial(error?: unknown): void {
+    const outage = this.#outage;
+    if (!outage) return;
+    outage.trial = undefined;
     if (error) {
       const isSilent = isUnanswered(error);
-      if (this.#outage.isSilent && !isSilent) this.#outage.tries = 0;
-      this.#outage.isSilent = isSilent;
+      if (outage.isSilent && !isSilent) outage.tries = 0;
+      outage.isSilent = isSilent;
     }
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
-    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#outage.tries) * (0.5 + clock.random() / 2);
-    this.#outage.tries += 1;
-    this.#outage.tryAt =
-      this.#outage.triedAt + (this.#outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
-    this.#outage.isHurried = false;
+    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** outage.tries) * (0.5 + this.#clock.random() / 2);
+    outage.tries += 1;
+    outage.tryAt = outage.triedAt + (outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
+    outage.isHurried = false;
     this.#advance();
   }
 
   /** Starts the next try if it is time, else wakes up when it is. */
   #advance(): void {
-    if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
-    const { clock, roomCount, mayLoadPage } = this.#parts;
-    this.#wake.abort();
-    const now = clock.monotonic();
-    if (this.#outage.tryAt > now) {
-      this.#wakeAfter(this.#outage.tryAt - now);
-      return;
-    }
-    const canTry = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage();
+    const outage = this.#outage;
+    if (!outage || this.#closed.signal.aborted) return;
+    const now = this.#clock.monotonic();
+    const at = outage.trial ? outage.triedAt + TRY_MS : outage.tryAt;
+    if (at > now) this.#wakeAfter(at - now);
+    else if (outage.trial) this.#endTrial();
+    else this.#try(outage, now);
+  }
+
+  #try(outage: Outage, now: number): void {
+    const mayLoadPage = this.#egress.cooldownLeftMs(true) === 0;
+    const canTry = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage;
     const [room, waiting] = this.#waiting.entries().find(canTry) ?? [];
-    if (!waiting && !this.isLost && roomCount() > 0) {
+    if (!waiting && !this.isLost && !this.#pool.isCutOff && this.#egress.load.roomCount > 0) {
       if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them can try
       return;
     }
-    const over = new AbortController();
-    this.#trial = { room, over };
-    this.#outage.triedAt = now;
-    this.#outage.isHurried = false;
+    const trial = { room };
+    outage.trial = trial;
+    outage.triedAt = now;
+    outage.isHurried = false;
+    this.#wakeAfter(TRY_MS);
     if (waiting) waiting.go();
-    else void this.#tryItself(over.signal);
-    after(clock, TRY_MS, over.signal, () => this.#endTrial());
+    else void this.#tryItself(trial);
   }
 
   #wakeAfter(ms: number): void {
+    this.#wake.abort();
     this.#wake = new AbortController();
-    after(this.#parts.clock, ms, this.#wake.signal, () => this.#advance());
+    after(this.#clock, ms, this.#wake.signal, () => this.#advance());
   }
 
-  async #tryItself(over: AbortSignal): Promise<void> {
-    const failure: unknown = await this.#parts.tryItself(this.#closed.signal).then(
-      () => undefined,
-      (error) => error,
-    );
-    if (this.#closed.signal.aborted) return;
-    if (!(failure instanceof Error && isUnreached(failure))) this.answered();
-    else if (!over.aborted) this.#endTrial(failure);
+  /**
+   * While pages alone are throttled, which can take hours, only the calls of rooms can show whether the
+   * upstream answers: then rooms are read again.
+   */
+  async #tryItself(trial: object): Promise<void> {
+    const { signal } = this.#closed;
+    const failure: unknown = await this.#egress.tryOut(signal, MAX_WAIT_MS).catch((error) => error);
+    if (signal.aborted) return;
+    if (failure === undefined || isAnswer(failure)) this.answered();
+    else if (this.#egress.cooldownLeftMs(true) > MAX_WAIT_MS && this.#egress.cooldownLeftMs() === 0) {
+      this.#pool.reached(false);
+      this.#end();
+    } else if (this.#outage?.trial === trial) this.#endTrial(failure);
   }
 }

@@ -3,7 +3,6 @@
  * chats itself, because the upstream ties credentials and visitor data to one address.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { ClockWitness } from "../../base/clock-witness.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import type { Standing } from "../../protocol/chat-standing.ts";
@@ -16,9 +15,10 @@ import { PageLoads } from "../page-loads.ts";
 import { isUnanswered, UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
 import { ChatLoad } from "./chat-load.ts";
-import { type Connections, HttpConnections } from "./connections.ts";
+import type { Connections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
+import type { EgressPool } from "./pool.ts";
 import { Silence } from "./silence.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
@@ -31,19 +31,12 @@ const OPENING_CALLS = 3;
  * together would be polled together from then on.
  */
 const MAX_OPENING_MS = 3000;
-/** The page that an egress without rooms requests to see whether it reaches the upstream again. */
+/** The page that an egress requests to see whether it reaches the upstream again. */
 const SMALL_PAGE = "/sw.js";
 
-export interface EgressParts extends CallSettings {
+export interface EgressSettings extends CallSettings {
   gate: GateSettings;
   reading: ReadingSettings;
-  clock: Clock;
-  telemetry: Telemetry;
-  /** Hears the time of each answer. */
-  witness: ClockWitness;
-  connectionsOf?: (spec: EgressSpec) => Connections;
-  /** Whether no egress reaches the upstream, as the pool has found. */
-  isCutOff(): boolean;
 }
 
 export class Egress {
@@ -56,7 +49,9 @@ export class Egress {
   /** The chats that it reads. A room that leaves it leaves its breaker, too. */
   readonly load: ChatLoad;
   readonly breaker: Breaker;
-  readonly #parts: EgressParts;
+  readonly #pool: EgressPool;
+  readonly #telemetry: Telemetry;
+  readonly #maxOpenings: number;
   readonly #gate: Gate;
   readonly #flights: Flights;
   readonly #wallCount: WallCount;
@@ -68,34 +63,30 @@ export class Egress {
   /** Whether the log has named the proxy since it last gave a connection. */
   #isProxyNamed = false;
 
-  /**
-   * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
-   */
-  constructor(spec: EgressSpec, isSingle: boolean, parts: EgressParts) {
-    const { gate: settings, reading, clock, telemetry, connectionsOf, isCutOff } = parts;
-    const { name } = spec;
+  /** `pool`: all egresses, with this one. */
+  constructor(
+    { name, key }: EgressSpec,
+    settings: EgressSettings,
+    pool: EgressPool,
+    connections: Connections,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
     this.name = name;
-    this.key = spec.key;
-    this.#parts = parts;
+    this.key = key;
     this.silence = new Silence(clock);
-    this.load = new ChatLoad(settings);
-    this.#gate = new Gate(name, settings, this.load, { clock, telemetry });
+    this.load = new ChatLoad(settings.gate);
+    this.breaker = new Breaker(this, pool, { clock, telemetry });
+    this.#pool = pool;
+    this.#telemetry = telemetry;
+    this.#maxOpenings = Math.max(1, Math.floor(MAX_OPENING_MS / (OPENING_CALLS * settings.gate.spacingMs)));
+    this.#gate = new Gate(name, settings.gate, this.load, { clock, telemetry });
     this.#flights = new Flights(this.#gate, clock);
-    this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
-    this.#calls = new UpstreamCalls(parts, (request) => this.#send(request));
-    this.#wallCount = new WallCount(name, parts);
-    this.liveChat = new LiveChat(this.#calls, reading, this.#wallCount, parts);
-    this.breaker = new Breaker({
-      name,
-      clock,
-      telemetry,
-      isSingle,
-      roomCount: () => this.load.roomCount,
-      mayLoadPage: () => this.cooldownLeftMs(true) === 0,
-      tryItself: (closed) => this.tryOut(closed),
-    });
+    this.#transport = new Transport(clock, connections, !pool.isSingle);
+    this.#calls = new UpstreamCalls(settings, (request) => this.#send(request));
+    this.#wallCount = new WallCount(name, { clock, telemetry });
+    this.liveChat = new LiveChat(this.#calls, settings.reading, this.#wallCount, { clock, telemetry });
     telemetry.upstream.egressAdded(name, {
-      isUp: () => this.isUp && !isCutOff(),
+      isUp: () => this.isUp,
       queuedCalls: () => this.#gate.queued,
       roomCount: () => this.load.roomCount,
       roomsCarried: () => this.load.roomsCarried,
@@ -132,10 +123,11 @@ export class Egress {
   }
 
   /**
-   * Calls the upstream just to see whether it answers. Rejects with `UpstreamError`, or the signal's reason.
+   * Calls the upstream just to see whether it answers in the time of a poll. Rejects with `UpstreamError`, or
+   * the signal's reason.
    */
-  async tryOut(signal: AbortSignal, maxCooldownMs = Number.POSITIVE_INFINITY): Promise<void> {
-    await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs, signal });
+  async tryOut(signal: AbortSignal, maxCooldownMs: number): Promise<void> {
+    await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs, signal }, this.#pool.chatMs);
   }
 
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
@@ -167,11 +159,7 @@ export class Egress {
 
   /** Takes a place for an opening; undefined if all are taken. Disposing frees it. */
   takeOpening(): Disposable | undefined {
-    const maxOpenings = Math.max(
-      1,
-      Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)),
-    );
-    if (this.#openings >= maxOpenings) return undefined;
+    if (this.#openings >= this.#maxOpenings) return undefined;
     this.#openings += 1;
     return {
       [Symbol.dispose]: () => {
@@ -189,9 +177,9 @@ export class Egress {
   }
 
   #send: SendRequest = ({ kind, labels, isPage, request, read, options }) => {
-    const { telemetry, witness } = this.#parts;
+    const { upstream } = this.#telemetry;
     const run = async (signal: AbortSignal) => {
-      const called = telemetry.upstream.called({
+      const called = upstream.called({
         egress: this.name,
         client: "none",
         endpoint: kind,
@@ -201,7 +189,7 @@ export class Egress {
         const answer = await this.#transport.send(request, signal);
         this.silence.end();
         this.#isProxyNamed = false;
-        witness.hear(Date.parse(answer.header("date") ?? ""));
+        this.#pool.witness.hear(Date.parse(answer.header("date") ?? ""));
         this.#isShortOfFiles = false;
         const value = read(answer);
         called("ok");
@@ -211,12 +199,12 @@ export class Egress {
         called(error instanceof UpstreamError ? error.fault : given);
         if (isUnanswered(error)) this.silence.failed(error);
         if (error instanceof UpstreamError && error.needsFiles) {
-          if (!this.#isShortOfFiles) telemetry.upstream.shortOfFiles(this.name);
+          if (!this.#isShortOfFiles) upstream.shortOfFiles(this.name);
           this.#isShortOfFiles = true;
         }
         if (error instanceof UpstreamError && error.proxy && !this.#isProxyNamed) {
           this.#isProxyNamed = true;
-          telemetry.upstream.proxyDead(this.name, error.proxy.place, error.proxy.why);
+          upstream.proxyDead(this.name, error.proxy.place, error.proxy.why);
         }
         throw error;
       }

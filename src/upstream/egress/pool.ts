@@ -1,9 +1,19 @@
-/** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
+/**
+ * All egresses. Chooses the least loaded that works; one that is throttled or down only if none works.
+ *
+ * Also knows whether this instance reaches the upstream at all: not from the first room or opening that it
+ * gives up because the upstream is silent (`Silence`) until any answer. Meanwhile the breakers try, and the
+ * instance takes no room from others. Silence alone does not suffice: if no other instance wants the rooms,
+ * this one must read them as soon as it can.
+ */
+import type { Clock } from "../../base/clock.ts";
 import { ClockWitness } from "../../base/clock-witness.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
-import { Egress, type EgressParts } from "./egress.ts";
-import { Reach } from "./reach.ts";
+import { type Connections, HttpConnections } from "./connections.ts";
+import { Egress, type EgressSettings } from "./egress.ts";
 import type { EgressSpec } from "./spec.ts";
 
 /** Time limit of a call if another egress is available: shorter than usual. */
@@ -11,8 +21,11 @@ const MAX_CHAT_MS = 5000;
 /** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
 
-interface EgressPoolParts extends Omit<EgressParts, "isCutOff" | "witness"> {
+interface PoolSettings extends EgressSettings {
   specs: readonly EgressSpec[];
+  clock: Clock;
+  telemetry: Telemetry;
+  connectionsOf?: (spec: EgressSpec) => Connections;
 }
 
 /** Calls that are kept for recordings whose chats are not open: one live chat for each. */
@@ -31,25 +44,54 @@ export interface OpeningTurn extends Disposable {
 export class EgressPool {
   /** Time limit of a chat call, in milliseconds. */
   readonly chatMs: number;
-  /** Whether any of them reaches the upstream. */
-  readonly reach: Reach;
+  readonly isSingle: boolean;
   /** The upstream's clock. */
   readonly witness: ClockWitness;
   readonly #all: readonly Egress[];
+  readonly #telemetry: Telemetry;
   #reserve: Reserve | undefined;
+  /** Resolved when the upstream is reached again; undefined while it is reached, as far as is known. */
+  #reaching: PromiseWithResolvers<void> | undefined;
 
   /** Throws an error that says which proxy settings of the environment are valid. */
-  constructor({ specs, ...parts }: EgressPoolParts) {
-    const isSingle = specs.length === 1;
-    const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
-    this.chatMs = Math.min(parts.deadlines.chatMs, maxChatMs);
-    const deadlines = { ...parts.deadlines, chatMs: this.chatMs };
-    const { clock, telemetry } = parts;
-    this.reach = new Reach({ clock, telemetry, best: () => this.best });
-    const isCutOff = () => this.reach.isCutOff;
-    const witness = new ClockWitness(clock);
-    this.witness = witness;
-    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff, witness }));
+  constructor({ specs, clock, telemetry, connectionsOf, ...given }: PoolSettings) {
+    this.isSingle = specs.length === 1;
+    const { chatMs } = given.deadlines;
+    this.chatMs = this.isSingle ? chatMs : Math.min(chatMs, MAX_CHAT_MS);
+    const settings = { ...given, deadlines: { ...given.deadlines, chatMs: this.chatMs } };
+    this.witness = new ClockWitness(clock);
+    this.#telemetry = telemetry;
+    this.#all = specs.map((spec) => {
+      const connections = connectionsOf?.(spec) ?? new HttpConnections(spec);
+      return new Egress(spec, settings, this, connections, { clock, telemetry });
+    });
+  }
+
+  /** Whether no egress reaches the upstream. */
+  get isCutOff(): boolean {
+    return this.#reaching !== undefined;
+  }
+
+  /** The upstream has not been reached for long: from now on `reachable` waits until it is again. */
+  cutOff(): void {
+    if (this.#reaching) return;
+    this.#reaching = Promise.withResolvers();
+    this.#telemetry.upstream.cutOff();
+    for (const { breaker } of this.#all) breaker.cutOff();
+  }
+
+  /** The upstream answered by any egress. `isKnown`: not if only no call is possible that would show it. */
+  reached(isKnown = true): void {
+    if (!this.#reaching) return;
+    if (isKnown) this.#telemetry.upstream.reached();
+    else this.#telemetry.upstream.untried();
+    this.#reaching.resolve();
+    this.#reaching = undefined;
+  }
+
+  /** Resolves when the upstream can be reached, as far as is known. Rejects with the signal's reason. */
+  async reachable(signal: AbortSignal): Promise<void> {
+    if (this.#reaching) await unlessAborted(this.#reaching.promise, signal);
   }
 
   /** From now on other chats leave room for these. */
@@ -61,10 +103,6 @@ export class EgressPool {
   reservedBeside(videoId: string): number {
     if (!this.#reserve || this.#reserve.isFor(videoId)) return 0;
     return Math.ceil(this.#reserve.places() / this.#all.length);
-  }
-
-  get isSingle(): boolean {
-    return this.#all.length === 1;
   }
 
   /** The least loaded one that works; if none works, the one that may be the first to work again. */
@@ -115,11 +153,11 @@ export class EgressPool {
     for (const tried = new Set<Egress>(); ; ) {
       try {
         const given = await use(egress);
-        this.reach.reached();
+        this.reached();
         return given;
       } catch (error) {
         signal.throwIfAborted();
-        if (isAnswer(error)) this.reach.reached();
+        if (isAnswer(error)) this.reached();
         if (error instanceof Error && isUnconnected(error)) egress.breaker.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
@@ -138,7 +176,6 @@ export class EgressPool {
 
   /** Starts no more calls, and ends those that wait. */
   async close(): Promise<void> {
-    this.reach.close();
     await Promise.all(this.#all.map((egress) => egress.close()));
   }
 }

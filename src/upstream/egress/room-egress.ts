@@ -34,15 +34,11 @@ interface Trouble {
   forMs: number;
 }
 
-export interface RoomEgressParts {
-  egresses: EgressPool;
-  clock: Clock;
-  telemetry: Telemetry;
-}
-
 export class RoomEgress {
   readonly #videoId: string;
-  readonly #parts: RoomEgressParts;
+  readonly #egresses: EgressPool;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
   #egress: Egress;
   #demand: Demand | undefined;
   /** Set for a resumed room whose own egress no longer exists. */
@@ -62,11 +58,18 @@ export class RoomEgress {
   #movedAt = Number.NEGATIVE_INFINITY;
 
   /** For a room that is opened. `leave` must follow in any case. */
-  constructor(videoId: string, egress: Egress, parts: RoomEgressParts) {
+  constructor(
+    videoId: string,
+    egress: Egress,
+    egresses: EgressPool,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
     this.#videoId = videoId;
     this.#egress = egress;
-    this.#parts = parts;
-    this.#silence = new Silence(parts.clock);
+    this.#egresses = egresses;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
+    this.#silence = new Silence(clock);
   }
 
   /** For a room that was read before. `key`: of its egress; undefined if not known. */
@@ -74,10 +77,11 @@ export class RoomEgress {
     videoId: string,
     demand: Demand,
     key: string | undefined,
-    parts: RoomEgressParts,
+    egresses: EgressPool,
+    parts: { clock: Clock; telemetry: Telemetry },
   ): RoomEgress {
-    const known = key === undefined ? undefined : parts.egresses.of(key);
-    const resumed = new RoomEgress(videoId, known ?? parts.egresses.best, parts);
+    const known = key === undefined ? undefined : egresses.of(key);
+    const resumed = new RoomEgress(videoId, known ?? egresses.best, egresses, parts);
     if (key !== undefined && !known) resumed.#moved = "down";
     resumed.setDemand(demand);
     return resumed;
@@ -100,7 +104,7 @@ export class RoomEgress {
     return {
       lane: this.#lane,
       toleranceMs: this.#egress.load.toleranceMs(this.#videoId),
-      maxCooldownMs: this.#parts.egresses.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS,
+      maxCooldownMs: this.#egresses.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS,
     };
   }
 
@@ -119,13 +123,13 @@ export class RoomEgress {
       this.#egress = egress;
       return call(egress.liveChat);
     };
-    return this.#parts.egresses.call(signal, use, this.#egress);
+    return this.#egresses.call(signal, use, this.#egress);
   }
 
   /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
   admit(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.load.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
+    this.#egress.load.admit(this.#videoId, demand, this.#egresses.reservedBeside(this.#videoId));
   }
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
@@ -157,10 +161,10 @@ export class RoomEgress {
    * milliseconds.
    */
   get outMs(): number {
-    const { egresses } = this.#parts;
     const leftMs = this.#egress.cooldownLeftMs(false);
-    const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
-    return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.silence, egresses.chatMs));
+    const throttledMs =
+      leftMs > 0 && this.#egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
+    return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.silence, this.#egresses.chatMs));
   }
 
   /** Milliseconds since the upstream last answered any call of the room's egress. */
@@ -178,13 +182,8 @@ export class RoomEgress {
 
   /** A working upstream answered, but with something else: a refusal, a page, nothing. */
   answered(): void {
-    this.#heard();
-    this.#egress.breaker.answered();
-  }
-
-  #heard(): void {
     this.#silence.end();
-    this.#parts.egresses.reach.reached();
+    this.#egress.breaker.answered();
   }
 
   /**
@@ -193,10 +192,10 @@ export class RoomEgress {
    */
   failed(error: Error): boolean {
     this.#failures += 1;
-    this.#silence.failed(error);
-    if (isAnswer(error)) this.#heard();
+    if (isAnswer(error)) this.#silence.end();
+    else this.#silence.failed(error);
     const mayLeave = isUnreached(error) || (this.#moves > 0 && isOutage(error));
-    if (mayLeave && !this.#parts.egresses.isSingle) this.#mustMove = true;
+    if (mayLeave && !this.#egresses.isSingle) this.#mustMove = true;
     return this.#egress.breaker.failed(this.#videoId, error);
   }
 
@@ -228,13 +227,13 @@ export class RoomEgress {
   }
 
   get #mayMove(): boolean {
-    const restedMs = this.#parts.clock.monotonic() - this.#movedAt;
+    const restedMs = this.#clock.monotonic() - this.#movedAt;
     return this.#moves < MAX_MOVES || restedMs >= REST_MS;
   }
 
   /** Why the room should move. A short cooldown or a failing upstream is not a reason. */
   #trouble(needsPage: boolean): Trouble | undefined {
-    if (this.#parts.egresses.isSingle) return undefined;
+    if (this.#egresses.isSingle) return undefined;
     const forMs = this.#egress.cooldownLeftMs(needsPage);
     if (forMs > this.queueing.maxCooldownMs) return { why: "throttled", forMs };
     const isLost = this.#mustMove || this.#egress.breaker.isLost;
@@ -243,10 +242,9 @@ export class RoomEgress {
 
   /** Moves the room to another egress. Returns false if none can admit it. */
   #move(why: MoveReason): boolean {
-    const { egresses, telemetry } = this.#parts;
     const old = this.#egress;
     this.#mustMove = false;
-    const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
+    const next = this.#egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
     if (why === "unreachable") this.#silence.continue(old.silence);
     // A room that could not reach the upstream remains evidence about its old egress.
@@ -254,8 +252,8 @@ export class RoomEgress {
     else this.leave();
     this.#egress = next;
     this.#moves += 1;
-    this.#movedAt = this.#parts.clock.monotonic();
-    telemetry.upstream.roomMoved(this.#videoId, old.name, next.name, why);
+    this.#movedAt = this.#clock.monotonic();
+    this.#telemetry.upstream.roomMoved(this.#videoId, old.name, next.name, why);
     return true;
   }
 
@@ -273,10 +271,10 @@ export class RoomEgress {
   async #mayStay(forMs: number, needsPage: boolean, signal: AbortSignal): Promise<boolean> {
     const waitMs = Math.min(forMs, CHECK_MS);
     if (this.#egress.isUp) {
-      await this.#parts.clock.sleep(waitMs, signal);
+      await this.#clock.sleep(waitMs, signal);
       return false;
     }
-    using limit = new Deadline(this.#parts.clock, waitMs);
+    using limit = new Deadline(this.#clock, waitMs);
     try {
       await this.#egress.breaker.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, limit.signal]));
       return true;

@@ -120,6 +120,25 @@ test("an instance that follows a room says that it waits for its chat while its 
   await world.upstream.close();
 });
 
+test("an owner that has lost the upstream fails no room that only it has viewers of", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10, 2); // one address each
+  const [wanted = "", kept = ""] = world.liveRooms.map(({ videoId }) => videoId);
+  const state = () => first.life?.rooms.entryOf(kept)?.roomState;
+  await until(1000);
+  for (const videoId of [wanted, kept]) watch(first, videoId);
+  await until(10_000);
+  watch(second, wanted);
+  await until(20_000);
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(400_000);
+  assert.ok(reads(second, wanted));
+  assert.equal(state(), "polling");
+  world.network.lost.clear();
+  await until(430_000);
+  assert.equal(state(), "polling");
+  await world.upstream.close();
+});
+
 test("an instance whose rooms are read every nine seconds does not take a break of a few seconds for an unreachable upstream", async () => {
   const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
   const videoId = "slow-room-1";

@@ -11,17 +11,33 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 import { failAlways } from "../../../support/opening.ts";
 
 const FAILED = new UpstreamError("unusable", "HTTP 503");
+const THROTTLED = new UpstreamError("throttled", "HTTP 429");
 const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
 
 const never = new AbortController().signal;
 
-function breakerOf(rooms = 20, mayLoadPage = () => true) {
+interface Given {
+  roomCount?: number;
+  pageCooldownMs?: () => number;
+  isCutOff?: boolean;
+  /** The failure of its own tries; undefined if they are answered. */
+  failure?: UpstreamError | undefined;
+}
+
+/** `reached`: what its pool hears. */
+function breakerOf({ roomCount = 20, pageCooldownMs = () => 0, ...given }: Given = {}) {
+  const { isCutOff = false, failure } = given;
   const clock = new FakeClock();
   clock.chance = 1; // no jitter
   const telemetry = new Telemetry(silentLog);
-  const tryItself = () => Promise.reject(UNCONNECTED);
-  const parts = { name: "direct", clock, telemetry, isSingle: true, tryItself, mayLoadPage };
-  return { clock, breaker: new Breaker({ ...parts, roomCount: () => rooms }) };
+  const tryOut = async () => {
+    if (failure) throw failure;
+  };
+  const cooldownLeftMs = (isPage = false) => (isPage ? pageCooldownMs() : 0);
+  const egress = { name: "direct", load: { roomCount }, cooldownLeftMs, tryOut };
+  const reached: boolean[] = [];
+  const pool = { isSingle: true, isCutOff, reached: (isKnown = true) => void reached.push(isKnown) };
+  return { clock, reached, breaker: new Breaker(egress, pool, { clock, telemetry }) };
 }
 
 /** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
@@ -29,10 +45,10 @@ function failingRooms(
   count: number,
   how: UpstreamError | (() => UpstreamError),
   needsPage: (room: string) => boolean = () => false,
-  mayLoadPage = () => true,
+  pageCooldownMs = () => 0,
 ) {
   const failure = () => (how instanceof UpstreamError ? how : how());
-  const { clock, breaker } = breakerOf(20, mayLoadPage);
+  const { clock, breaker } = breakerOf({ pageCooldownMs });
   const tries: number[] = [];
   const tried: string[] = [];
   const stop = new AbortController();
@@ -89,16 +105,16 @@ describe("the breaker of an egress", () => {
   });
 
   it("opens after one failed connection outside of the rooms, unless a room is being answered", () => {
-    for (const [rooms, failing, isUp] of [
+    for (const [roomCount, failing, isUp] of [
       [0, 0, false],
       [2, 0, true],
       [2, 1, true],
       [2, 2, false],
     ] as const) {
-      const { breaker } = breakerOf(rooms);
+      const { breaker } = breakerOf({ roomCount, failure: UNCONNECTED });
       for (let room = 0; room < failing; room++) breaker.failed(`room ${room}`, FAILED);
       breaker.unconnected(UNCONNECTED);
-      assert.equal(breaker.isUp, isUp, `${failing} of ${rooms} rooms fail`);
+      assert.equal(breaker.isUp, isUp, `${failing} of ${roomCount} rooms fail`);
     }
   });
 
@@ -125,6 +141,24 @@ describe("the breaker of an egress", () => {
     stop.abort();
     await running;
   });
+
+  for (const [what, failure, pageCooldownMs, heard] of [
+    ["is answered", undefined, 0, [true]],
+    ["is answered with an error", FAILED, 0, [true]],
+    ["would wait for a cooldown of pages alone", THROTTLED, 60_000, [false]],
+    ["finds no connection", UNCONNECTED, 0, []],
+    ["breaks", new UpstreamError("unusable", "reset", { isBroken: true }), 0, []],
+    ["is throttled for seconds", THROTTLED, 5000, []],
+  ] as const) {
+    it(`tries by itself while no egress reaches the upstream, although it has rooms: the try ${what}`, async () => {
+      const given = { isCutOff: true, failure, pageCooldownMs: () => pageCooldownMs };
+      const { clock, breaker, reached } = breakerOf(given);
+      breaker.cutOff();
+      await clock.advance(1000);
+      assert.deepEqual([reached, breaker.isUp], [heard, heard.length > 0]);
+      breaker.close();
+    });
+  }
 
   it("lets all rooms continue at the first answer", async () => {
     const { clock, breaker, tries, running } = failingRooms(20, FAILED);
@@ -163,7 +197,7 @@ describe("the breaker of an egress", () => {
       3,
       FAILED,
       (room) => room === "room 0",
-      () => false,
+      () => 60_000,
     );
     await clock.advance(16_000);
     assert.deepEqual(tried, ["room 1", "room 2", "room 1", "room 2"]);
@@ -172,16 +206,16 @@ describe("the breaker of an egress", () => {
   });
 
   it("checks again each second if no room can use the try", async () => {
-    let mayLoadPage = false;
+    let pageCooldownMs = 60_000;
     const { clock, tries, stop, running } = failingRooms(
       3,
       FAILED,
       () => true,
-      () => mayLoadPage,
+      () => pageCooldownMs,
     );
     await clock.advance(5500);
     assert.deepEqual(tries, []);
-    mayLoadPage = true;
+    pageCooldownMs = 0;
     await clock.advance(1000);
     assert.deepEqual(tries, [6]);
     stop.abort();

@@ -106,9 +106,9 @@ it("the answer to a room shows that the upstream is reached, while the service's
   relay.visit({ videoId });
   await relay.advance(60_000);
   upstream.fault({ on: "sw.js", times: FOR_EVER, as: "silent" });
-  egresses.reach.cutOff();
+  egresses.cutOff();
   let isReachable = false;
-  void egresses.reach.reachable(new AbortController().signal).then(() => {
+  void egresses.reachable(new AbortController().signal).then(() => {
     isReachable = true;
   });
   const answered = () => answers.get(videoId)?.length ?? 0;
@@ -130,9 +130,9 @@ it("an error that the upstream answers to a room shows that it is reached, throt
   const lost = upstream.fault({ on, times: FOR_EVER, as: "reset" });
   upstream.fault({ on: "sw.js", times: 1, as: { status: 429, headers: { "retry-after": "4" } } });
   upstream.fault({ on: "sw.js", times: FOR_EVER, as: "reset" });
-  egresses.reach.cutOff();
+  egresses.cutOff();
   let isReachable = false;
-  void egresses.reach.reachable(new AbortController().signal).then(() => {
+  void egresses.reachable(new AbortController().signal).then(() => {
     isReachable = true;
   });
   await relay.advance(60_000);

@@ -2,15 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../../src/base/clock.ts";
-import { ClockWitness } from "../../../../src/base/clock-witness.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags } from "../../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
 import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { IncomingAnswer } from "../../../../src/upstream/egress/connections.ts";
-import { Egress } from "../../../../src/upstream/egress/egress.ts";
-import { DIRECT } from "../../../../src/upstream/egress/spec.ts";
+import { EgressPool } from "../../../../src/upstream/egress/pool.ts";
 import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { metricOf } from "../../../harness/metric.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
@@ -141,18 +139,9 @@ describe("the outcome of a call, as it is counted", () => {
       request: (_request: object, signal: AbortSignal) => answer(signal),
       close: async () => {},
     });
-    const witness = new ClockWitness(systemClock);
-    const parts = {
-      ...upstream,
-      clock: systemClock,
-      telemetry,
-      witness,
-      connectionsOf,
-      isCutOff: () => false,
-    };
-    const egress = new Egress(DIRECT, true, parts);
-    await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
-    await egress.close();
+    const pool = new EgressPool({ ...upstream, clock: systemClock, telemetry, connectionsOf });
+    await assert.rejects(pool.best.tryOut(limit ?? new AbortController().signal, 0));
+    await pool.close();
     const names = ["unusable", "aborted", "bug"];
     const labels = 'egress="direct",client="none",endpoint="/sw.js"';
     const counts = await Promise.all(
