@@ -197,7 +197,7 @@ export class Egress {
       } catch (error) {
         const given = signal.aborted && error === signal.reason ? "aborted" : "bug";
         called(error instanceof UpstreamError ? error.fault : given);
-        if (isUnanswered(error)) this.silence.failed(error);
+        if (isUnanswered(error)) this.silence.unanswered();
         if (error instanceof UpstreamError && error.needsFiles) {
           if (!this.#isShortOfFiles) upstream.shortOfFiles(this.name);
           this.#isShortOfFiles = true;

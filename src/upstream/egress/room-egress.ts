@@ -9,7 +9,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MoveReason } from "../../telemetry/upstream-events.ts";
 import type { LiveChat } from "../live-chat.ts";
-import { isAnswer, isOutage, isUnreached } from "../upstream-error.ts";
+import { isOutage, isUnanswered, isUnreached } from "../upstream-error.ts";
 import type { Demand } from "./chat-load.ts";
 import type { Egress } from "./egress.ts";
 import type { CallOptions } from "./flights.ts";
@@ -27,12 +27,6 @@ const MAX_MOVES = 2;
 const REST_MS = 5 * 60_000;
 /** The calls of a room are due this much earlier if somebody has come while they failed. */
 const HURRIED_MS = 1000;
-
-interface Trouble {
-  why: MoveReason;
-  /** Its minimum duration, in milliseconds; infinite if unknown. */
-  forMs: number;
-}
 
 export class RoomEgress {
   readonly #videoId: string;
@@ -145,8 +139,8 @@ export class RoomEgress {
         if (!breaker.isLost) return moved;
         continue; // it became unreachable while the room waited
       }
-      if ((trouble.why !== "throttled" || this.#mayMove) && this.#move(trouble.why)) return trouble.why;
-      if (await this.#mayStay(trouble.forMs, needsPage, signal)) return moved;
+      if ((trouble !== "throttled" || this.#mayMove) && this.#move(trouble)) return trouble;
+      if (await this.#mayStay(needsPage, signal)) return moved;
     }
   }
 
@@ -192,8 +186,8 @@ export class RoomEgress {
    */
   failed(error: Error): boolean {
     this.#failures += 1;
-    if (isAnswer(error)) this.#silence.end();
-    else this.#silence.failed(error);
+    if (isUnanswered(error)) this.#silence.unanswered();
+    else this.#silence.end();
     const mayLeave = isUnreached(error) || (this.#moves > 0 && isOutage(error));
     if (mayLeave && !this.#egresses.isSingle) this.#mustMove = true;
     return this.#egress.breaker.failed(this.#videoId, error);
@@ -232,12 +226,10 @@ export class RoomEgress {
   }
 
   /** Why the room should move. A short cooldown or a failing upstream is not a reason. */
-  #trouble(needsPage: boolean): Trouble | undefined {
+  #trouble(needsPage: boolean): MoveReason | undefined {
     if (this.#egresses.isSingle) return undefined;
-    const forMs = this.#egress.cooldownLeftMs(needsPage);
-    if (forMs > this.queueing.maxCooldownMs) return { why: "throttled", forMs };
-    const isLost = this.#mustMove || this.#egress.breaker.isLost;
-    return isLost ? { why: "unreachable", forMs: Number.POSITIVE_INFINITY } : undefined;
+    if (this.#egress.cooldownLeftMs(needsPage) > SHORT_COOLDOWN_MS) return "throttled";
+    return this.#mustMove || this.#egress.breaker.isLost ? "unreachable" : undefined;
   }
 
   /** Moves the room to another egress. Returns false if none can admit it. */
@@ -268,13 +260,12 @@ export class RoomEgress {
   }
 
   /** Waits until another egress may have capacity. Returns whether the room may use its own before that. */
-  async #mayStay(forMs: number, needsPage: boolean, signal: AbortSignal): Promise<boolean> {
-    const waitMs = Math.min(forMs, CHECK_MS);
+  async #mayStay(needsPage: boolean, signal: AbortSignal): Promise<boolean> {
     if (this.#egress.isUp) {
-      await this.#clock.sleep(waitMs, signal);
+      await this.#clock.sleep(CHECK_MS, signal);
       return false;
     }
-    using limit = new Deadline(this.#clock, waitMs);
+    using limit = new Deadline(this.#clock, CHECK_MS);
     try {
       await this.#egress.breaker.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, limit.signal]));
       return true;

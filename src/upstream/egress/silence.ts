@@ -1,6 +1,5 @@
 /** How long the upstream has been silent for a caller: a room, or all calls of an egress. */
 import type { Clock } from "../../base/clock.ts";
-import { isUnanswered } from "../upstream-error.ts";
 
 /** A call that was lost has been repeated, and answered, in this time after its deadline. */
 const RETRIED_MS = 1000;
@@ -28,11 +27,6 @@ export class Silence {
     return this.#clock.monotonic() - this.#answeredAt;
   }
 
-  /** Milliseconds since the last answer, if the last call had none; else 0. */
-  get knownMs(): number {
-    return this.#unansweredAt === undefined ? 0 : this.ms;
-  }
-
   /**
    * For how long the upstream has not answered a room, in milliseconds; 0 while that may be a single lost
    * call, however long the pauses between the room's polls are. `callMs`: the time limit of a call. `egress`:
@@ -41,7 +35,8 @@ export class Silence {
   knownBeside(egress: Silence, callMs: number): number {
     const now = this.#clock.monotonic();
     if (now < (this.#askedAt ?? now) + callMs + RETRIED_MS) return 0;
-    return this.#unansweredAt === undefined ? Math.min(this.ms, egress.knownMs) : this.ms;
+    if (this.#unansweredAt !== undefined) return this.ms;
+    return egress.#unansweredAt === undefined ? 0 : Math.min(this.ms, egress.ms);
   }
 
   /** The caller wants to call. */
@@ -56,9 +51,9 @@ export class Silence {
     this.#unansweredAt = undefined;
   }
 
-  /** A call failed, other than by throttling. */
-  failed(error: unknown): void {
-    this.#unansweredAt = isUnanswered(error) ? (this.#unansweredAt ?? this.#clock.monotonic()) : undefined;
+  /** A call failed before an answer began. */
+  unanswered(): void {
+    this.#unansweredAt ??= this.#clock.monotonic();
   }
 
   /** The caller leaves an egress that has lost the upstream. Another one may not reach it either. */

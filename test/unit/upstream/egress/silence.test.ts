@@ -2,12 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Silence } from "../../../../src/upstream/egress/silence.ts";
-import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const CALL_MS = 5000;
-const NO_ANSWER = new UpstreamError("unusable", "www does not answer", { unreachable: "no answer" });
-const REFUSAL = new UpstreamError("denied", "www answers 403");
 
 function silences() {
   const clock = new FakeClock();
@@ -21,7 +18,7 @@ describe("the silence of the upstream for a room", () => {
     await clock.advance(60_000); // a pause between two polls
     room.asked();
     await clock.advance(CALL_MS);
-    room.failed(NO_ANSWER);
+    room.unanswered();
     await clock.advance(999);
     assert.equal(knownMs(), 0);
     await clock.advance(1);
@@ -36,16 +33,16 @@ describe("the silence of the upstream for a room", () => {
     room.asked();
     await clock.advance(10_000);
     assert.equal(knownMs(), 0);
-    neighbours.failed(NO_ANSWER);
+    neighbours.unanswered();
     assert.equal(knownMs(), 10_000);
-    neighbours.failed(REFUSAL);
+    neighbours.end();
     assert.equal(knownMs(), 0);
   });
 
   it("goes on at another egress since the calls of the one that it leaves began to fail", async () => {
     const { clock, room, neighbours: left } = silences();
     await clock.advance(1000);
-    left.failed(NO_ANSWER);
+    left.unanswered();
     await clock.advance(CALL_MS + 1000);
     room.continue(left);
     assert.equal(room.knownBeside(new Silence(clock), CALL_MS), 7000);
