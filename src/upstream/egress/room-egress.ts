@@ -35,15 +35,10 @@ export class RoomEgress {
   readonly #telemetry: Telemetry;
   #egress: Egress;
   #demand: Demand | undefined;
-  /** Set for a resumed room whose own egress no longer exists. */
+  /** Why it has moved since it was last ready. `down`: resumed without its own egress. */
   #moved: MoveReason | undefined;
   /** The number of consecutive failures. */
   #failures = 0;
-  /**
-   * Whether the room must move because a call of it reached no host (a dead proxy, a cut network), while its
-   * egress does not count as unreachable yet, which takes the failures of several rooms.
-   */
-  #mustMove = false;
   readonly #silence: Silence;
   /** Whether somebody has come since the calls began to fail. */
   #isHurried = false;
@@ -188,9 +183,11 @@ export class RoomEgress {
     this.#failures += 1;
     if (isUnanswered(error)) this.#silence.unanswered();
     else this.#silence.end();
+    const isOfEgress = this.#egress.breaker.failed(this.#videoId, error);
+    // A call that reached no host (a dead proxy, a cut network) is enough for its room to leave the egress.
     const mayLeave = isUnreached(error) || (this.#moves > 0 && isOutage(error));
-    if (mayLeave && !this.#egresses.isSingle) this.#mustMove = true;
-    return this.#egress.breaker.failed(this.#videoId, error);
+    if (mayLeave && this.#move("unreachable")) this.#moved = "unreachable";
+    return isOfEgress;
   }
 
   /** The room may not call now, whatever the upstream does: this time does not count as its silence. */
@@ -229,13 +226,12 @@ export class RoomEgress {
   #trouble(needsPage: boolean): MoveReason | undefined {
     if (this.#egresses.isSingle) return undefined;
     if (this.#egress.cooldownLeftMs(needsPage) > SHORT_COOLDOWN_MS) return "throttled";
-    return this.#mustMove || this.#egress.breaker.isLost ? "unreachable" : undefined;
+    return this.#egress.breaker.isLost ? "unreachable" : undefined;
   }
 
   /** Moves the room to another egress. Returns false if none can admit it. */
   #move(why: MoveReason): boolean {
     const old = this.#egress;
-    this.#mustMove = false;
     const next = this.#egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
     if (why === "unreachable") this.#silence.continue(old.silence);
