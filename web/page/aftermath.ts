@@ -6,8 +6,9 @@
  */
 import { pollIdOf } from "../chat/draw.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import { AFTER_ALL, readStored, type ShownChat } from "../chat/stored.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
-import { AFTER_ALL, readStored, type ShownChat } from "./stored.ts";
+import { ask } from "./own-service.ts";
 
 const MAX_KEPT = 10_000;
 /** Maximum older decisions about messages that were read: more than one page of messages can have. */
@@ -53,7 +54,7 @@ export class Aftermath {
     }
     for (let after = this.#knownAfter; after > first.cursor; ) {
       const query = { before: after + 1, types: "moderation", limit: 1000 };
-      const page = await readStored({ videoId, chat }, query, signal);
+      const page = await readStored(ask, { videoId, chat }, query, signal);
       const isNext = after === this.#knownAfter; // another read may have come first
       const isRoom = isNext && this.#kept.size + page.messages.length <= MAX_KEPT;
       for (const message of page.messages) {

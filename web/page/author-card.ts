@@ -5,10 +5,10 @@
  */
 import { find, make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import { CHANNEL_ID } from "../chat/stored.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import type { MarkKind, Marks } from "./marked-authors.ts";
 import { partOf } from "./root.ts";
-import { CHANNEL_ID } from "./stored.ts";
 import { type Stored, StoredList } from "./stored-list.ts";
 import { focusFirstSeen, moveFocus, setTabStop } from "./tab-stops.ts";
 

@@ -1,6 +1,6 @@
 /** Shows which chat of the video the page has, and lets the reader choose where both are stored. */
 import { find } from "../chat/dom.ts";
-import type { ShownChat } from "./stored.ts";
+import type { ShownChat } from "../chat/stored.ts";
 
 export class ChatSwitch {
   readonly #label = find("#which-chat", HTMLElement);

@@ -4,6 +4,7 @@ import { foldCase } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { passes } from "../chat/filters.ts";
 import type { Display, ShownMessage } from "../chat/shown-message.ts";
+import { chatIn, type StoredQuery } from "../chat/stored.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
@@ -20,7 +21,6 @@ import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { type PageState, Status } from "./status.ts";
-import { chatIn, type StoredQuery } from "./stored.ts";
 
 /** What all chats of the page share. */
 export interface Shared {

@@ -6,11 +6,11 @@ import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Source } from "../chat/source-name.ts";
+import { chatIn } from "../chat/stored.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
 import { waitAfter } from "../chat/waits.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import { FOLLOWED, type Status } from "./status.ts";
-import { chatIn } from "./stored.ts";
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
 interface RequestedChat extends Source {

@@ -1,8 +1,8 @@
 /** The links that download the stored messages of videos, as `GET /v1/messages` writes them. */
 import { find, make } from "../chat/dom.ts";
+import type { ShownChat } from "../chat/stored.ts";
 import { ask, TOKEN } from "./own-service.ts";
 import { sentence } from "./sentence.ts";
-import type { ShownChat } from "./stored.ts";
 
 /** The offered files, each with its query. */
 const FILES = [

@@ -1,6 +1,7 @@
 /** The facts that the service has of a chat and its video, from `GET /v1/rooms/{videoId}`. */
+
+import type { ShownChat } from "../chat/stored.ts";
 import { ask } from "./own-service.ts";
-import type { ShownChat } from "./stored.ts";
 
 export interface Room {
   /** The chats of the video that are stored. */

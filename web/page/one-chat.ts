@@ -1,15 +1,16 @@
 /** The page of one chat: of a video, or of a channel's streams, one after the other. */
 import type { Init } from "../../client/index.ts";
 import { find } from "../chat/dom.ts";
+import { chatIn, readStored, type ShownChat } from "../chat/stored.ts";
 import { ChatSwitch } from "./chat-switch.ts";
 import { Column, type Shared } from "./column.ts";
 import { Connection } from "./connection.ts";
 import { offerDownloads } from "./download.ts";
 import { type Room, readRoom } from "./known-room.ts";
+import { ask } from "./own-service.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState } from "./status.ts";
-import { chatIn, readStored, type ShownChat } from "./stored.ts";
 import { offerToken } from "./token-field.ts";
 import type { VideoClock } from "./video-clock.ts";
 import { drawVideo, oneLine } from "./video-line.ts";
@@ -105,7 +106,7 @@ export class OneChat {
     return new VideoClock({
       place: find("footer", HTMLElement, this.#root),
       start,
-      read: (query, signal) => readStored(shown, query, signal),
+      read: (query, signal) => readStored(ask, shown, query, signal),
       isOver: () => this.#column.status.state === "ended",
       cleared: () => this.#column.again(init),
       take: (messages) => this.#column.take(messages),

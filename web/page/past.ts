@@ -4,11 +4,12 @@
  * one.
  */
 import type { ShownMessage } from "../chat/shown-message.ts";
+import { AFTER_ALL, readStored, type ShownChat, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import type { Row } from "../chat/transcript.ts";
 import { Aftermath } from "./aftermath.ts";
+import { ask } from "./own-service.ts";
 import { partOf } from "./root.ts";
 import type { Log } from "./row-log.ts";
-import { AFTER_ALL, readStored, type ShownChat, type StoredPage, type StoredQuery } from "./stored.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
 const PER_PAGE = 200;
@@ -211,7 +212,7 @@ export class Past {
   /** A page of the store, and what became of its messages. */
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
     const { videoId, chat } = this.#shown;
-    const page = await readStored({ videoId, chat }, { limit: PER_PAGE, ...query }, signal);
+    const page = await readStored(ask, { videoId, chat }, { limit: PER_PAGE, ...query }, signal);
     await this.aftermath.reach(videoId, page.messages, signal, chat);
     signal.throwIfAborted();
     return page;

@@ -1,6 +1,7 @@
 /** The totals and the activity of the whole room, of one moment, from `GET /v1/rooms/{videoId}`. */
+
+import type { ShownChat } from "../chat/stored.ts";
 import { ask } from "./own-service.ts";
-import type { ShownChat } from "./stored.ts";
 
 interface Totals {
   /** Number of messages by type; a type that did not occur is absent. */

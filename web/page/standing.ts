@@ -8,10 +8,10 @@ import { pollIdOf } from "../chat/draw.ts";
 import { drawPoll } from "../chat/draw-poll.ts";
 import { paint } from "../chat/paint.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import { AFTER_ALL, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
-import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 import { moveFocus, setTabStop } from "./tab-stops.ts";
 
 const CHECK_MS = 1000;

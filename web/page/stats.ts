@@ -4,11 +4,11 @@
  */
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import type { ShownChat } from "../chat/stored.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import type { Chart } from "./chart.ts";
 import { type RoomFigures, readFigures } from "./room-figures.ts";
 import { partOf } from "./root.ts";
-import type { ShownChat } from "./stored.ts";
 
 const DRAW_MS = 1000;
 /** The pause between two requests for the figures, which are only requested while they change. */

@@ -2,9 +2,9 @@
 import { foldCase } from "../../src/protocol/fold-case.ts";
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import { AFTER_ALL, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import type { Row } from "../chat/transcript.ts";
 import { inReadersZone } from "../chat/zone.ts";
-import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
 const PER_PAGE = 100;

@@ -4,7 +4,7 @@
  */
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
-import type { StoredPage, StoredQuery } from "./stored.ts";
+import type { StoredPage, StoredQuery } from "../chat/stored.ts";
 
 const TICK_MS = 250;
 /** Messages shown from before the place, as a viewer begins with a backfill. */

@@ -1,8 +1,8 @@
 /** The line that names the video of a chat: its picture, its title with a link to it, and its channel. */
 import { make } from "../chat/dom.ts";
 import { drawPicture, giveUpPictures } from "../chat/pictures.ts";
+import { CHANNEL_ID } from "../chat/stored.ts";
 import type { Room } from "./known-room.ts";
-import { CHANNEL_ID } from "./stored.ts";
 
 const YOUTUBE = "https://www.youtube.com";
 const LINE_BREAK = /[\t-\r\u0085\u2028\u2029]+/g;

@@ -1,7 +1,6 @@
 /** Reads the stored messages of one video, page by page, from `GET /v1/messages`. */
 import type { Init } from "../../client/index.ts";
-import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { ask } from "./own-service.ts";
+import { completed, type ShownMessage } from "./shown-message.ts";
 
 export interface StoredPage {
   /** In the order of cursors. */
@@ -50,11 +49,15 @@ export function chatIn({ chatType }: Pick<Init, "chatType">): NonNullable<ShownC
   return chatType === "liveChatReplayRenderer" ? "replay" : "live";
 }
 
+/** Asks the service for a path. Rejects as `fetch` does. */
+export type Ask = (path: string, signal?: AbortSignal) => Promise<Response>;
+
 /** Rejects with the service's own words, and when `signal` aborts. */
 export async function readStored(
+  ask: Ask,
   { videoId, chat }: ShownChat,
   query: StoredQuery,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<StoredPage> {
   const search = new URLSearchParams({ videoId, details: "true" });
   if (chat) search.set("chat", chat);
