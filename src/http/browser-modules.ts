@@ -16,7 +16,7 @@ const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/
 const EXPORTED = /^export (?:async |abstract )?(?:const|let|function\*?|class) ([\w$]+)/gm;
 const IMPORTED = /^import \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
 /** A module that its importer loads when it needs it. */
-const LATER = /\bimport\("\.\/([^"]+)"\)/g;
+const LATER = /\bimport\("\.[^"]*\/([^"/]+)"\)/g;
 const STYLE_IMPORT = /^@import "([^"]+)";\n/gm;
 
 /** The file as one module, with each import renamed to the path at which it is served. */

@@ -28,6 +28,7 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/probe-page.ts",
   "web/page/video-clock.ts",
   "web/overlay/main.ts",
+  "web/chat/merged-connection.ts",
   "web/chat/shared-stream.ts",
   "web/chat/shared-worker.ts",
   "web/overlay/alert-effects.ts",

@@ -7,6 +7,7 @@ import { EVENT_WORDS } from "./captions.ts";
 import { make } from "./dom.ts";
 import { draw, pollIdOf } from "./draw.ts";
 import type { Display, Fate, ShownMessage } from "./shown-message.ts";
+import { learnZone } from "./zone.ts";
 
 /** Types that change other rows. They are rows themselves only if the filter asks for their type. */
 export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
@@ -58,6 +59,7 @@ export class Transcript {
   take(message: ShownMessage): Row | undefined {
     if (this.#seen.has(message.id)) return undefined;
     remember(this.#seen, message.id);
+    learnZone(message.timestamp, message.details); // as another script may have completed it
     this.#announce(message);
     const fate: Fate = isBlank(message) ? { deleted: "message" } : {};
     if (this.#isDeleted(message)) {

@@ -3,7 +3,7 @@
  * tab for each. Their number does not change while the document lives.
  */
 import { find, make, setAttributes } from "../chat/dom.ts";
-import { MergedConnection } from "../chat/merged-connection.ts";
+import type { MergedConnection } from "../chat/merged-connection.ts";
 import { Column, type Shared } from "./column.ts";
 import { offerDownloads } from "./download.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
@@ -28,7 +28,8 @@ export class SeveralChats {
   readonly columns: readonly Column[];
   readonly #byVideo: ReadonlyMap<string, ChatTab>;
   readonly #tabs: Tabs;
-  readonly #connection: MergedConnection;
+  /** Loaded here, as most pages show one chat. */
+  readonly #connection: Promise<MergedConnection>;
   /** The video whose tab is chosen. */
   #chosen = "";
 
@@ -48,14 +49,19 @@ export class SeveralChats {
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
     offerDownloads(...videoIds.map((videoId) => ({ videoId })));
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
-    this.#connection = new MergedConnection(new Map(columns), {
-      service: SERVICE,
-      token: TOKEN,
-      hasFeatured: TOKEN !== undefined,
-    });
+    const service = { service: SERVICE, token: TOKEN, hasFeatured: TOKEN !== undefined };
+    this.#connection = import("../chat/merged-connection.ts").then(
+      ({ MergedConnection }) => new MergedConnection(new Map(columns), service),
+    );
     WIDE.addEventListener("change", () => this.#giveRoles());
-    addEventListener("offline", () => this.#connection.lose("This device is offline."));
-    addEventListener("online", () => this.#connection.changeOver());
+    addEventListener("offline", () =>
+      this.#connect((connection) => connection.lose("This device is offline.")),
+    );
+    addEventListener("online", () => this.#connect((connection) => connection.changeOver()));
+  }
+
+  #connect(act: (connection: MergedConnection) => void): void {
+    void this.#connection.then(act);
   }
 
   apply(settings: Settings, isNewDisplay: boolean): void {
@@ -71,13 +77,16 @@ export class SeveralChats {
 
   /** Opens all chats from their beginning. */
   open({ backfill }: Settings): void {
-    for (const [videoId, { column }] of this.#byVideo) column.begin(videoId);
-    this.#connection.open(backfill);
+    for (const [videoId, { column }] of this.#byVideo) {
+      column.begin(videoId);
+      column.status.show("connecting");
+    }
+    this.#connect((connection) => connection.open(backfill));
   }
 
   /** Continues the chats that have ended or failed where they stopped. */
   openAgain(): void {
-    this.#connection.openAgain();
+    this.#connect((connection) => connection.openAgain());
   }
 
   #newTab(videoId: string, shared: Shared): ChatTab {
@@ -106,7 +115,9 @@ export class SeveralChats {
         this.#showState();
       },
     });
-    partOf(root, "retry", HTMLButtonElement).addEventListener("click", () => this.#connection.goOn(videoId));
+    partOf(root, "retry", HTMLButtonElement).addEventListener("click", () =>
+      this.#connect((connection) => connection.goOn(videoId)),
+    );
     return { root, tab, column };
   }
 
