@@ -103,6 +103,35 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.title(), `${videoIds.join(", ")} · Live chat`);
   });
 
+  it("are named by the titles of their videos once these are known, two of one title with their ids", async () => {
+    const { page, relay, videoId } = pages;
+    const ids = ["u", "v", "w"].map((letter) => videoId.replace("page-00", `${letter}-chat-`));
+    const titles = ["Wide \u202eand\u202c upright", "A\u0007 title", "A title"];
+    const channel = relay.upstream.channel(`@titles-${videoId}`);
+    for (const [at, id] of ids.entries()) {
+      const chat = { timeoutMs: 50, kinds: ["text"], foundOn: "watch" } as const;
+      channel.broadcast(id, { title: titles[at] ?? "", chat }).chat.say(texts(`${"uvw"[at]}-old`, 1));
+    }
+    await page.goto(`${relay.url}/?videoIds=${ids.join()}`);
+    const names = ["Wide and upright", `A title ${ids[1]}`, `A title ${ids[2]}`];
+    for (const name of names) {
+      await page.getByRole("region", { name, exact: true }).waitFor();
+      await page.getByRole("link", { name, exact: true }).waitFor();
+    }
+    assert.equal(await page.title(), `${names.join(", ")} · Live chat`);
+    const listed = await pages.evaluate(
+      "[...document.querySelectorAll('#download > ul > li > bdi')].map((each) => each.textContent)",
+    );
+    assert.deepEqual(listed, names);
+    await page.setViewportSize(NARROW);
+    const tabs = page.getByRole("tablist", { name: "Chats" });
+    for (const name of names) await tabs.getByRole("tab", { name, exact: true }).waitFor();
+    await tabs.getByRole("tab", { name: `A title ${ids[1]}`, exact: true }).click();
+    assert.equal((await addressOf(page)).searchParams.get("chat"), ids[1]);
+    assert.deepEqual(await violationsIn(page), []);
+    assert.ok(await pages.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+  });
+
   it("have their own search, card, statistics and downloads", async () => {
     const { page } = pages;
     await visit();

@@ -4,7 +4,7 @@ import { foldCase } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { passes } from "../chat/filters.ts";
 import type { Display, ShownMessage } from "../chat/shown-message.ts";
-import { chatIn, type StoredQuery } from "../chat/stored.ts";
+import { chatIn, type ShownChat, type StoredQuery } from "../chat/stored.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
@@ -40,6 +40,8 @@ interface ColumnOptions extends Shared {
   stateChanged(state: PageState, code?: string): void;
   /** Another chat is shown; `videoId` may be empty. */
   begun?(videoId: string): void;
+  /** A connection to this chat is there. */
+  opened?(shown: ShownChat): void;
 }
 
 export class Column {
@@ -166,6 +168,7 @@ export class Column {
   /** A connection is there. */
   opened({ videoId, chatType, cursor }: Init): void {
     const shown = { videoId, chat: chatIn({ chatType }) };
+    this.#options.opened?.(shown);
     this.#stats.opened(shown);
     if (chatType === "liveChatRenderer") this.#standing.fill();
     this.#past.connected(shown, cursor, this.#settings?.backfill !== 0);

@@ -15,15 +15,15 @@ const FILES = [
 /** How long the browser can take to begin to save a file that was fetched. */
 const KEPT_MS = 60_000;
 
-/** Without a video there is nothing to download. Several have a list each. */
-export function offerDownloads(...chats: readonly ShownChat[]): void {
+/** Without a video there is nothing to download. Several have a list each, below its name. */
+export function offerDownloads(...chats: readonly (ShownChat & { name?: string })[]): void {
   const place = find("#download", HTMLElement);
   place.hidden = chats.length === 0;
-  const lists = chats.map((chat): [videoId: string, links: HTMLElement[]] => [chat.videoId, linksTo(chat)]);
+  const lists = chats.map((chat) => [chat.name ?? "", linksTo(chat)] as const);
   const items =
     lists.length === 1
       ? lists.flatMap(([, links]) => links)
-      : lists.map(([videoId, links]) => make("li", {}, make("bdi", {}, videoId), make("ul", {}, ...links)));
+      : lists.map(([name, links]) => make("li", {}, make("bdi", {}, name), make("ul", {}, ...links)));
   find("ul", HTMLElement, place).replaceChildren(...items);
 }
 

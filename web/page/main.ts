@@ -25,7 +25,7 @@ class Page {
   /** Changes the URL's parameters, and so the settings. */
   readonly #write: ReturnType<typeof startControls>;
   #settings: Settings | undefined;
-  /** The title of the one video that is shown; empty while it is not known. */
+  /** The title of the video that is shown, or the names of several; empty while no title is known. */
   #title = "";
   /** The name of the service. */
   readonly #name = document.title;
@@ -39,13 +39,14 @@ class Page {
       clearWords: () => this.#write({ q: "" }),
       keepPlace: (seconds: number) => this.#write({ t: String(seconds) }, "replace"),
     };
+    const titled = (title: string): void => {
+      this.#title = title;
+      this.#showTitle();
+    };
     this.#chats =
       this.#videoIds.length === 0
-        ? new OneChat(shared, (title) => {
-            this.#title = title;
-            this.#showTitle();
-          })
-        : new SeveralChats(this.#videoIds, shared, (chat) => this.#write({ chat }));
+        ? new OneChat(shared, titled)
+        : new SeveralChats(this.#videoIds, shared, titled, (chat) => this.#write({ chat }));
     // The same names again, after an end or a failure, resume where it stopped.
     find("#open", HTMLFormElement).addEventListener("submit", () => {
       const { value } = find("#open input[name=videoId]", HTMLInputElement);

@@ -6,7 +6,7 @@ import { ChatSwitch } from "./chat-switch.ts";
 import { Column, type Shared } from "./column.ts";
 import { Connection } from "./connection.ts";
 import { offerDownloads } from "./download.ts";
-import { type Room, readRoom } from "./known-room.ts";
+import { learnRoom, type Room, readRoom } from "./known-room.ts";
 import { ask } from "./own-service.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
@@ -14,12 +14,6 @@ import { carryState } from "./status.ts";
 import { offerToken } from "./token-field.ts";
 import type { VideoClock } from "./video-clock.ts";
 import { drawVideo, oneLine } from "./video-line.ts";
-
-/**
- * When to ask the service for the title of the video, in milliseconds after the opening. It asks YouTube for
- * titles after all else, and stores a new chat a moment after its opening.
- */
-const ASKED_AT_MS = [0, 5000, 20_000, 60_000];
 
 export class OneChat {
   readonly columns: readonly Column[];
@@ -78,7 +72,7 @@ export class OneChat {
         this.#follow.hidden = shown.chat === "live";
         if (shown.chat === "replay" && this.#start !== undefined)
           this.#clock ??= this.#startClock(init, shown, this.#start);
-        void this.#learn(shown);
+        this.#learn(shown);
       },
       feature: (featured) => this.#column.feature(featured),
       take: (items) => {
@@ -115,21 +109,13 @@ export class OneChat {
   }
 
   /** Asks for the stored chats and the title, until the title is known. */
-  async #learn(shown: ShownChat): Promise<void> {
+  #learn(shown: ShownChat): void {
     this.#learning.abort();
     this.#learning = new AbortController();
-    const { signal } = this.#learning;
-    const opened = performance.now();
-    for (const atMs of ASKED_AT_MS) {
-      await new Promise((resolve) => setTimeout(resolve, opened + atMs - performance.now()));
-      if (signal.aborted) return;
-      const room = await readRoom(shown, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      if (room && this.#switch.show(shown, room.chats)) offerDownloads(shown);
-      if (room?.title === undefined) continue;
-      this.#name(shown.videoId, room);
-      return;
-    }
+    void learnRoom(shown, this.#learning.signal, (room) => {
+      if (this.#switch.show(shown, room.chats)) offerDownloads(shown);
+      if (room.title !== undefined) this.#name(shown.videoId, room);
+    });
   }
 
   #name(videoId: string, room: Pick<Room, "title" | "channel">): void {

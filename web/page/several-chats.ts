@@ -6,12 +6,14 @@ import { find, make, setAttributes } from "../chat/dom.ts";
 import type { MergedConnection } from "../chat/merged-connection.ts";
 import { Column, type Shared } from "./column.ts";
 import { offerDownloads } from "./download.ts";
+import { learnRoom } from "./known-room.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState, type PageState } from "./status.ts";
 import { Tabs } from "./tabs.ts";
 import { offerToken } from "./token-field.ts";
+import { oneLine } from "./video-line.ts";
 
 /** The state of the page is the first of these that a chat has. */
 const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "waiting", "ended", "failed"];
@@ -22,6 +24,10 @@ interface ChatTab {
   root: HTMLElement;
   tab: HTMLButtonElement;
   column: Column;
+  /** The elements that show the name of the chat. */
+  names: readonly HTMLElement[];
+  /** Empty while it is not known. */
+  title: string;
 }
 
 export class SeveralChats {
@@ -32,9 +38,16 @@ export class SeveralChats {
   readonly #connection: Promise<MergedConnection>;
   /** The video whose tab is chosen. */
   #chosen = "";
+  readonly #named: (names: string) => void;
 
-  /** `choose` gets the video whose tab was chosen. */
-  constructor(videoIds: readonly string[], shared: Shared, choose: (videoId: string) => void) {
+  /** `named` gets the names of all chats once a title is known, `choose` the video whose tab was chosen. */
+  constructor(
+    videoIds: readonly string[],
+    shared: Shared,
+    named: (names: string) => void,
+    choose: (videoId: string) => void,
+  ) {
+    this.#named = named;
     this.#byVideo = new Map(videoIds.map((videoId) => [videoId, this.#newTab(videoId, shared)]));
     const places = [...this.#byVideo.values()];
     this.columns = places.map(({ column }) => column);
@@ -47,7 +60,7 @@ export class SeveralChats {
     document.documentElement.classList.remove("one-chat"); // each column is one now
     for (const tab of document.querySelectorAll<HTMLButtonElement>("header [role=tab]"))
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
-    offerDownloads(...videoIds.map((videoId) => ({ videoId })));
+    offerDownloads(...videoIds.map((videoId) => ({ videoId, name: videoId })));
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
     const service = { service: SERVICE, token: TOKEN, hasFeatured: TOKEN !== undefined };
     this.#connection = import("../chat/merged-connection.ts").then(
@@ -95,22 +108,36 @@ export class SeveralChats {
     root.dataset.videoId = videoId;
     const name = partOf(root, "name", HTMLElement);
     name.hidden = false;
-    name.append(
-      make("a", { href: `?${new URLSearchParams({ videoId })}`, title: "Show this chat alone" }, videoId),
-    );
+    const href = `?${new URLSearchParams({ videoId })}`;
+    const names = [
+      make("a", { href, title: "Show this chat alone", dir: "auto" }, videoId),
+      make("bdi", {}, videoId),
+    ] as const;
+    name.append(names[0]);
+    const condition = make("span");
     const tab = make(
       "button",
       { type: "button", role: "tab", value: videoId, id: `tab-${videoId}`, "aria-controls": root.id },
-      videoId,
+      names[1],
+      condition,
     );
+    let learning = new AbortController();
     const column = new Column({
       ...shared,
       root,
+      opened: (shown) => {
+        learning.abort();
+        learning = new AbortController();
+        void learnRoom(shown, learning.signal, ({ title }) => {
+          chat.title = oneLine(title);
+          this.#name();
+        });
+      },
       stateChanged: (state, code) => {
         carryState(root, state, code);
         carryState(tab, state);
         const words = state === "connecting" && code ? "waiting" : state;
-        tab.textContent = state === "open" ? videoId : `${videoId} · ${words}`;
+        condition.textContent = state === "open" ? "" : ` · ${words}`;
         this.#revealTab();
         this.#showState();
       },
@@ -118,7 +145,22 @@ export class SeveralChats {
     partOf(root, "retry", HTMLButtonElement).addEventListener("click", () =>
       this.#connect((connection) => connection.goOn(videoId)),
     );
-    return { root, tab, column };
+    const chat: ChatTab = { root, tab, column, names, title: "" };
+    return chat;
+  }
+
+  /** Names each chat by its title, with its id if another has the same, or else by its id. */
+  #name(): void {
+    const titles = [...this.#byVideo.values()].map(({ title }) => title);
+    if (titles.join("") === "") return;
+    const chats = [...this.#byVideo].map(([videoId, { title, names }]) => {
+      const isOne = title !== "" && titles.filter((each) => each === title).length === 1;
+      const name = isOne ? title : `${title} ${videoId}`.trim();
+      for (const element of names) element.textContent = name;
+      return { videoId, name };
+    });
+    offerDownloads(...chats);
+    this.#named(chats.map(({ name }) => name).join(", "));
   }
 
   #revealTab(): void {
