@@ -6,6 +6,7 @@ import { authorDeletionOf, deletionOf, textAction, textItem, texts } from "../su
 import { adding } from "../support/chat-items.ts";
 import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
+import { Stream } from "../support/stream.ts";
 
 describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/overlay", { width: 600, height: 700 });
@@ -90,6 +91,24 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
     second.say([deletionOf("q"), textAction("y")]);
     await has("y");
     assert.deepEqual(await idsOf(page, "#pinned"), []);
+  });
+
+  it("has the newest pinned message of all, also if it is older than what it begins with", async () => {
+    const { page, chat, videoId, relay } = pages;
+    const { other, second } = two();
+    const pin = async (id: string, of: typeof chat, videoId: string) => {
+      of.say([textAction(`before-${id}`), bannered(textItem(id), { actionId: id })]);
+      await using stream = await Stream.open(relay.url, { videoId, backfill: 500 });
+      await stream.untilMessages(2);
+    };
+    await pin("one", chat, videoId);
+    await pin("two", second, other);
+    for (const ids of [`${videoId},${other}`, `${other},${videoId}`]) {
+      await open(`videoIds=${ids}&fade=3600`);
+      await has("banner:two");
+      await page.locator(`#pinned [data-video-id="${other}"]`).waitFor();
+      assert.deepEqual(await idsOf(page, "#pinned"), ["banner:two"]);
+    }
   });
 
   it("goes on with the others when one ends, or has not begun, and names what it leaves out", async () => {

@@ -62,6 +62,26 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([await above(), await idsOf(page)], [[], ["c", "d"]]);
   });
 
+  it("has them also if they are older than what it begins with, until they are deleted or closed", async () => {
+    const { page, chat } = pages;
+    const pinned = bannered(textItem("p"), { actionId: "old" });
+    chat.say([pinned, POLL_OPENED, ...texts("a", 3)]);
+    await visit("&fade=3600");
+    await pages.stateIs("open");
+    await page.locator("#pinned [data-poll-id]").waitFor();
+    const above = () => idsOf(page, "#pinned").then((ids) => ids.map((id) => id.replace(/^poll:.*/, "poll")));
+    assert.deepEqual([await above(), await idsOf(page)], [["banner:old", "poll"], []]);
+    chat.say([deletionOf("p"), POLL_CLOSED, textAction("z")]);
+    await has("z");
+    assert.deepEqual(await above(), []);
+    const asked = page.waitForResponse(/types=poll/); // the last of what it asks for
+    await visit("&fade=3600");
+    await asked;
+    chat.say([textAction("y")]);
+    await has("y");
+    assert.deepEqual(await above(), []);
+  });
+
   it("shows a closed poll at its place among the rows", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), POLL_OPENED, textAction("b")]);

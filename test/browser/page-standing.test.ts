@@ -1,6 +1,7 @@
 /** What stays above the chat of the viewer page: paid messages, by their tier, and the open poll. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import {
   authorDeletionOf,
@@ -8,8 +9,10 @@ import {
   paidAction,
   replacementOf,
   textAction,
+  textItem,
   texts,
 } from "../support/chat-actions.ts";
+import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { assertPinnedReplaced } from "../support/pinned.ts";
 import {
@@ -135,5 +138,68 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     await visit();
     await has("y");
     assert.equal(await poll.count(), 0);
+  });
+});
+
+describe("a pinned message that is older than the backfill", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 700 }, { page: 1000, kinds: ["text"] });
+  const { has, visit } = pages;
+  const PINNED = bannered(textItem("a", { channel: "UCann" }));
+  const OTHER = bannered(textItem("b"), { actionId: "banner-2" });
+  const above = () => pages.page.locator("#pinned .row").allInnerTexts();
+  /** Resolves to the words of the pinned message, once the page has looked for older ones. */
+  const seen = async (actions: readonly JsonObject[]): Promise<string[]> => {
+    pages.chat.say([
+      textAction("a", { channel: "UCann" }),
+      PINNED,
+      POLL_OPENED,
+      ...actions,
+      ...texts("c", 20),
+    ]);
+    await visit("&backfill=5");
+    await has("c-19");
+    assert.deepEqual(await above(), []);
+    await pages.page.locator("#pinned .poll").waitFor();
+    return pages.page.locator("#pinned [data-field=message]").allInnerTexts();
+  };
+
+  for (const [what, actions, words] of [
+    ["is the newest", () => [], ["words of a"]],
+    ["has its new words if it was replaced", () => [replacementOf("a", "new words")], ["new words"]],
+    ["gives way to a newer one", () => [OTHER], ["words of b"]],
+    ["does not come back after a newer one", () => [OTHER, deletionOf("b")], []],
+    ["is gone if it was deleted", () => [deletionOf("a")], []],
+    ["is gone if all of its author’s were deleted", () => [authorDeletionOf("UCann")], []],
+    ["is gone if it was taken down", () => [BANNER_REMOVED], []],
+  ] as const)
+    it(`${what}`, async () => {
+      assert.deepEqual(await seen(actions()), words);
+    });
+
+  it("is kept up to date, and follows the filters", async () => {
+    const { page, chat } = pages;
+    assert.deepEqual(await seen([]), ["words of a"]);
+    await page.locator("input[name=types][value=pinned]").uncheck();
+    await page.locator("#pinned [data-type=banner]").waitFor({ state: "detached" });
+    await page.locator("input[name=types][value=pinned]").check();
+    await page.locator("#pinned [data-type=banner]").waitFor();
+    chat.say([POLL_UPDATED]);
+    await page.locator("#pinned .poll").getByText("53%").first().waitFor();
+    chat.say([POLL_CLOSED, deletionOf("a"), textAction("z")]);
+    await has("z");
+    assert.deepEqual(await above(), []);
+  });
+
+  it("costs nothing in a chat that never had any", async () => {
+    const { page, chat } = pages;
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).searchParams.get("types") ?? ""));
+    chat.say([...texts("c", 20), paidAction("p", "$50.00", { author: "@ann" })]);
+    await visit("&backfill=0");
+    await page.locator("#ticker .paid").waitFor(); // which is read at the same time
+    assert.deepEqual(
+      asked.filter((types) => /^(?:pinned|poll)$/.test(types)),
+      [],
+    );
   });
 });

@@ -43,10 +43,10 @@ export class Transcript {
   readonly #seen = new Set<string>();
   /** The messages that deletions were about, which may come later. */
   readonly #deleted = new Set<string>();
-  readonly #display: Display;
+  readonly #display: Pick<Display, "deleted">;
   readonly #changes: Changes;
 
-  constructor(display: Display, changes: Changes) {
+  constructor(display: Pick<Display, "deleted">, changes: Changes) {
     this.#display = display;
     this.#changes = changes;
   }
@@ -97,6 +97,14 @@ export class Transcript {
     }
     this.#nameIn(message);
     return row.fate.deleted && this.#display.deleted === "remove" ? undefined : this.#keep(present, row);
+  }
+
+  /** Pins a message that is older than all that came, unless one of these has pinned another or ended it. */
+  recall(row: Row): void {
+    const { id = "", details } = row.message ?? {};
+    const ends = ["banner:", `banner_removed:${restOf(id)}`, `author_deleted:${details?.authorId}`];
+    const isOver = [...this.#seen].some((seen) => ends.some((end) => seen.startsWith(end)));
+    if (row.message && !isOver && !this.#isDeleted(row.message)) this.#pinned = row;
   }
 
   /** The last message that the deletion is about, if it is here. */

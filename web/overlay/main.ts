@@ -3,7 +3,7 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import { type ChatError, type Featured, history, type MessageType } from "../../client/index.ts";
+import { type ChatError, type Featured, history, type Init, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
@@ -11,6 +11,7 @@ import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage, type SourceMark } from "../chat/shown-message.ts";
 import { openChat, type SourceOptions } from "../chat/source.ts";
+import { chatIn, readStored, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
@@ -39,6 +40,8 @@ interface Shows {
   clear(): void;
   /** The next messages are the backfill. */
   beginBackfill(): void;
+  /** Another chat has begun: its pinned message may be older. As `Stage.recall`. */
+  recall?(read: (query: StoredQuery) => Promise<StoredPage>, source?: SourceMark): unknown;
   /** The messages before this one are wanted, too. `startedAt`: when the broadcast began, if it is known. */
   readPast?(videoId: string, before: number, startedAt: string | undefined): void;
 }
@@ -144,7 +147,8 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     if (isWaiting) ROOT.dataset.state = "waiting";
     else if (isOpen && !isOff) ROOT.dataset.state = "open";
   });
-  room.on("init", ({ videoId, cursor: begin, details }) => {
+  room.on("init", (init) => {
+    const { videoId, cursor: begin, details } = init;
     isWaiting = false;
     isOff = false;
     ROOT.dataset.state = "open";
@@ -158,6 +162,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     }
     stage.readPast?.(videoId, begin + 1, details?.startedAt);
     if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
+    recall(stage, init);
     current = videoId;
   });
   room.on("standing", ({ state }) => {
@@ -180,6 +185,16 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   room.on("message", (message) => batch.add(completed(message)));
 }
 
+/** Lets the stage show the earlier pinned message of a live chat that has begun. */
+function recall(stage: Shows, { videoId, chatType }: Init, source?: SourceMark): void {
+  const shown = { videoId, chat: chatIn({ chatType }) };
+  if (shown.chat === "replay") return;
+  const token = tokenIn(location.hash);
+  const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };
+  const ask = (path: string) => fetch(SERVICE + path, headers && { headers });
+  stage.recall?.((query) => readStored(ask, shown, query), source);
+}
+
 /** Several chats in one list. */
 async function followSeveral(options: Options, stage: Shows): Promise<void> {
   ROOT.dataset.state = "connecting";
@@ -191,7 +206,10 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     ...{ videoIds: options.videoIds, channel: options.channel, labels: options.labels },
     ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
-    begins: () => backfill > 0 && stage.beginBackfill(),
+    begins: (init, mark) => {
+      if (backfill > 0) stage.beginBackfill();
+      recall(stage, init, mark);
+    },
     take: (items, mark) => stage.take(items, mark),
     feature: (message, mark) => stage.feature?.(message, mark),
     showState: (state) => {

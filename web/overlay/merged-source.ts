@@ -1,5 +1,5 @@
 /** Several chats in one list. Each is tried for ever, as the overlay of one chat tries it. */
-import type { ChatError, Featured } from "../../client/index.ts";
+import type { ChatError, Featured, Init } from "../../client/index.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { type ChatPlace, MergedConnection } from "../chat/merged-connection.ts";
 import { SLOW_MS } from "../chat/sharing.ts";
@@ -28,7 +28,7 @@ export interface MergedSourceOptions {
   waitAfter(error: ChatError, attempt: number): number | false | undefined;
   releasedMs: number;
   /** The next messages of the chat are its backfill. */
-  begins(): void;
+  begins(init: Init, mark: SourceMark): void;
   take(items: readonly (ShownMessage | "gap")[], mark: SourceMark): void;
   /** Another message of the chat is featured, or none. */
   feature(featured: Featured, mark: SourceMark): void;
@@ -59,12 +59,12 @@ export function openMerged(options: MergedSourceOptions): void {
     const again = (waitMs: number): unknown => setTimeout(() => connection.goOn(videoId), waitMs);
     const lost = (): string => (begun.has(videoId) ? "reconnecting" : "connecting");
     return {
-      opened: () => {
+      opened: (init) => {
         failures = 0;
         wasOpen = true;
         heard();
         options.opened();
-        if (!begun.has(videoId)) options.begins();
+        if (!begun.has(videoId)) options.begins(init, mark);
         begun.add(videoId);
       },
       take: (items) => options.take(items, mark),

@@ -3,9 +3,11 @@
  * Nothing is kept of a message that is not shown.
  */
 
+import { readPinned, readPoll } from "../chat/above.ts";
 import { passes } from "../chat/filters.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
+import type { StoredPage, StoredQuery } from "../chat/stored.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AlertEffects } from "./alert-effects.ts";
 import type { Options } from "./options.ts";
@@ -97,6 +99,31 @@ export class Stage {
     if (this.#view.hasPinned) this.#showPinned();
     this.#limit();
     this.#draw();
+  }
+
+  /**
+   * Shows the pinned message and the open poll also if they are older than the backfill. `read`: the stored
+   * messages of this chat, which has just begun.
+   */
+  async recall(read: (query: StoredQuery) => Promise<StoredPage>, source?: SourceMark): Promise<void> {
+    const { types, hasPinned } = this.#view;
+    const isWanted = (type: string): boolean => hasPinned && (!types || types.has(type));
+    const transcript = this.#transcriptOf(source);
+    try {
+      const pinned = isWanted("banner") ? await readPinned(read) : undefined;
+      const poll = isWanted("poll") ? await readPoll(read) : undefined;
+      if (this.#transcripts.get(source?.videoId ?? "") !== transcript) return; // another chat has begun
+      if (pinned?.message) {
+        if (source) pinned.message.source = source;
+        transcript.recall(pinned);
+        const isNewest = transcript.pinned === pinned && !isLater(this.#pinning?.pinned, pinned);
+        if (isNewest) this.#pinning = transcript;
+      }
+      if (poll && !this.#poll) this.take([poll], source);
+      else this.#showPinned();
+    } catch (error) {
+      console.error("earlier pinned messages cannot be loaded:", error);
+    }
   }
 
   #transcriptOf({ videoId }: { videoId: string } = { videoId: "" }): Transcript {
@@ -238,6 +265,12 @@ export class Stage {
     }
     this.#draw();
   }
+}
+
+/** Whether the first of two messages was stored later. */
+function isLater(one: Row | undefined, other: Row | undefined): boolean {
+  const [at, otherAt] = [one, other].map((row) => Date.parse(String(row?.message?.details.storedAt)));
+  return Number(at) > Number(otherAt);
 }
 
 function isOpenPoll({ message }: Row): boolean {

@@ -10,6 +10,7 @@ import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
 import { Folds } from "./folds.ts";
 import { Follower } from "./follower.ts";
+import type { Room } from "./known-room.ts";
 import type { LiveRegions } from "./live-regions.ts";
 import type { MarkKind, Marks } from "./marked-authors.ts";
 import { ask, TOKEN } from "./own-service.ts";
@@ -110,10 +111,16 @@ export class Column {
     });
     const stored = {
       read: (query: StoredQuery, signal: AbortSignal) => this.#past.read(query, signal),
+      readAsSaid: (query: StoredQuery, signal: AbortSignal) => this.#past.readAsSaid(query, signal),
       apply: (row: Row) => this.#past.aftermath.apply(row),
       isShown: (row: Row) => this.#isShown(row),
       isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && display.deleted !== "strike",
       open: (cursor: number) => this.#openAt(cursor),
+      isPinned: () => this.#transcript.pinned !== undefined,
+      showAbove: (pinned?: Row) => {
+        if (pinned) this.#transcript.recall(pinned);
+        this.#showStanding();
+      },
     };
     this.#search = new Search(root, { ...stored, filter: () => storedBy(this.#settings) });
     this.#standing = new Standing(root, stored);
@@ -174,6 +181,11 @@ export class Column {
     this.#past.connected(shown, cursor, this.#settings?.backfill !== 0);
     void this.#featuring?.then((featuring) => featuring.opened(videoId));
     this.#options.live.opened(this.#chat);
+  }
+
+  /** What the service has of this chat. */
+  known({ totals }: Room): void {
+    this.#standing.recall(totals.types);
   }
 
   /** Another message is featured, or none. */

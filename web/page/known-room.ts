@@ -15,6 +15,8 @@ export interface Room {
   /** The title and the channel of the video are absent until they are known. */
   title?: string;
   channel?: { id?: string; name?: string };
+  /** `types`: the number of stored messages by type; a type that did not occur is absent. */
+  totals: { types: Readonly<Record<string, number>> };
 }
 
 /** Undefined if nothing of the video is stored, or if the service refuses. Rejects as `fetch` does. */

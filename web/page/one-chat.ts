@@ -114,6 +114,7 @@ export class OneChat {
     this.#learning = new AbortController();
     void learnRoom(shown, this.#learning.signal, (room) => {
       if (this.#switch.show(shown, room.chats)) offerDownloads(shown);
+      if (shown.chat === "live") this.#column.known(room);
       if (room.title !== undefined) this.#name(shown.videoId, room);
     });
   }

@@ -209,10 +209,15 @@ export class Past {
     return failure === undefined;
   }
 
+  /** A page of the store as it is. */
+  readAsSaid(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
+    return readStored(ask, this.#shown, { limit: PER_PAGE, ...query }, signal);
+  }
+
   /** A page of the store, and what became of its messages. */
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
     const { videoId, chat } = this.#shown;
-    const page = await readStored(ask, { videoId, chat }, { limit: PER_PAGE, ...query }, signal);
+    const page = await this.readAsSaid(query, signal);
     await this.aftermath.reach(videoId, page.messages, signal, chat);
     signal.throwIfAborted();
     return page;

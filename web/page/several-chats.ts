@@ -128,8 +128,9 @@ export class SeveralChats {
       opened: (shown) => {
         learning.abort();
         learning = new AbortController();
-        void learnRoom(shown, learning.signal, ({ title }) => {
-          chat.title = oneLine(title);
+        void learnRoom(shown, learning.signal, (room) => {
+          if (shown.chat === "live") column.known(room);
+          chat.title = oneLine(room.title);
           this.#name();
         });
       },

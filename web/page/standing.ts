@@ -3,6 +3,7 @@
  * pinned message, and the open poll. Bounded.
  */
 
+import { readPinned, readPoll } from "../chat/above.ts";
 import { make } from "../chat/dom.ts";
 import { pollIdOf } from "../chat/draw.ts";
 import { drawPoll } from "../chat/draw-poll.ts";
@@ -17,7 +18,7 @@ import { moveFocus, setTabStop } from "./tab-stops.ts";
 const CHECK_MS = 1000;
 /** Maximum paid messages; beyond it the oldest leave. */
 const MAX_PAID = 50;
-/** Older paid messages are looked for once the chat itself is there. */
+/** Older messages are looked for once the chat itself is there. */
 const FILL_AFTER_MS = 1500;
 
 interface StandingOptions {
@@ -26,8 +27,13 @@ interface StandingOptions {
   /** Applies to the row the deletions and replacements of its message. */
   apply(row: Row): void;
   read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
+  /** The same without later changes to the messages. */
+  readAsSaid(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
   /** Opens the log at the message of this cursor. */
   open(cursor: number): void;
+  isPinned(): boolean;
+  /** Shows the pinned message and the poll. `pinned`: one that is older than all that came. */
+  showAbove(pinned?: Row): void;
 }
 
 /** A paid message above the chat. It has a separate row, which stays when the row in the log is dropped. */
@@ -44,7 +50,10 @@ export class Standing {
   readonly #pinned: HTMLElement;
   readonly #paid = new Map<string, Paid>();
   #fills = new AbortController();
-  #isFilled = false;
+  /** The names of the reads that are done or running. */
+  readonly #filled = new Set<string>();
+  /** The cursor of the newest state of a poll. */
+  #pollAt = 0;
   #poll: { id: string; message: ShownMessage; element: HTMLElement } | undefined;
 
   constructor(root: HTMLElement, options: StandingOptions) {
@@ -59,8 +68,9 @@ export class Standing {
   begin(): void {
     this.#fills.abort();
     this.#fills = new AbortController();
-    this.#isFilled = false;
+    this.#filled.clear();
     this.#paid.clear();
+    this.#pollAt = 0;
     this.#poll = undefined;
     this.#pinned.replaceChildren();
     this.show();
@@ -68,19 +78,39 @@ export class Standing {
 
   /** Reads once the paid messages that came before the page was opened and still stay above the chat. */
   fill(): void {
-    if (this.#isFilled) return;
-    this.#isFilled = true;
-    const { signal } = this.#fills;
-    const timer = setTimeout(async () => {
+    this.#fillOnce("earlier paid messages", async (signal) => {
       const from = Date.now() - LONGEST_MS;
       const query = { types: [...IN_TICKER].join(), before: AFTER_ALL, from, limit: MAX_PAID };
+      for (const message of (await this.#options.read(query, signal)).messages) this.take(message);
+      this.show();
+    });
+  }
+
+  /** Reads once the pinned message and the open poll. `types`: the number of stored messages by type. */
+  recall({ banner, poll }: Readonly<Record<string, number>>): void {
+    if (!banner && !poll) return;
+    this.#fillOnce("earlier pinned messages", async (signal) => {
+      const read = (query: StoredQuery) => this.#options.readAsSaid(query, signal);
+      const pinned = banner && !this.#options.isPinned() ? await readPinned(read) : undefined;
+      const open = poll && this.#pollAt === 0 ? await readPoll(read) : undefined;
+      signal.throwIfAborted();
+      if (open) this.#takePoll(open);
+      this.#options.showAbove(pinned);
+    });
+  }
+
+  /** Reads after a moment; what fails is read again at the next connection. */
+  #fillOnce(what: string, read: (signal: AbortSignal) => Promise<void>): void {
+    if (this.#filled.has(what)) return;
+    this.#filled.add(what);
+    const { signal } = this.#fills;
+    const timer = setTimeout(async () => {
       try {
-        for (const message of (await this.#options.read(query, signal)).messages) this.take(message);
-        this.show();
+        await read(signal);
       } catch (error) {
         if (signal.aborted) return;
-        console.error("earlier paid messages cannot be loaded:", error);
-        this.#isFilled = false; // the next connection tries again
+        console.error(`${what} cannot be loaded:`, error);
+        this.#filled.delete(what);
       }
     }, FILL_AFTER_MS);
     signal.addEventListener("abort", () => clearTimeout(timer));
@@ -130,9 +160,11 @@ export class Standing {
   #takePoll(message: ShownMessage): void {
     const { poll } = message.details;
     const id = pollIdOf(message.id);
+    if (message.cursor < this.#pollAt) return;
+    this.#pollAt = message.cursor;
     if (poll?.state === "closed") {
       if (id === this.#poll?.id) this.#poll = undefined;
-    } else if (poll && !(id !== this.#poll?.id && (this.#poll?.message.cursor ?? 0) > message.cursor)) {
+    } else if (poll) {
       const element = this.#poll?.id === id ? this.#poll.element : make("div", { class: "row poll-row" });
       element.replaceChildren(drawPoll(poll));
       this.#poll = { id, message, element };
