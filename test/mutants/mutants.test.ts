@@ -21,7 +21,7 @@ function row(changed: Partial<Row> = {}): Row {
   return { ...first, promises: ["log"], ...changed };
 }
 
-/** The texts of a test's file and of those that it imports from beside it or from `unit/`, with its suites. */
+/** The texts of a file of tests and of those that it imports from beside it or `unit/`, with its suites. */
 function textsOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return [];
   seen.add(file);
