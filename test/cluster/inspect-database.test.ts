@@ -46,12 +46,12 @@ describe("serve --check of a database", { skip }, () => {
     await serve.printed(/listening on/);
     serve.signal("SIGTERM");
     await serve.exited;
-    await run(url, "update store set schema_version = 9");
+    await run(url, "update store set schema_version = 10");
     const older = await check(url);
     assert.equal(older.code, 1);
     assert.match(
       older.line,
-      /^the service cannot start on it: .* has schema 9, .*: export its chats .*, or name another database$/,
+      /^the service cannot start on it: .* has schema 10, .*: export its chats .*, or name another database$/,
     );
     await run(url, `update store set schema_version = ${SCHEMA_VERSION + 1}`);
     assert.equal((await check(url)).code, 0); // an older program may use it

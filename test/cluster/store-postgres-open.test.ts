@@ -214,12 +214,12 @@ describe("a PostgreSQL server", { skip }, () => {
   it("is refused if no step upgrades it, and left unchanged", async (t) => {
     const url = await schema(t);
     await (await openFor(t, url)).close();
-    await run(url, "update store set schema_version = 9, oldest_version = 1");
+    await run(url, "update store set schema_version = 10, oldest_version = 1");
     assert.match(
       await refusal(url),
-      /has schema 9, this program upgrades none before 10: export its chats with the version that wrote it, or name another database$/,
+      /has schema 10, this program upgrades none before 11: export its chats with the version that wrote it, or name another database$/,
     );
-    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 9 }]);
+    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 10 }]);
   });
 
   for (const name of ['"Relay Prod"', '"RelayProd"', '"it\'s $1"'])

@@ -391,8 +391,8 @@ describe("serve --check", () => {
     ],
     [
       "of a schema before the first",
-      "pragma user_version = 6",
-      /^fail {2}store +the service cannot start on it: store \S+ has schema 6, this program upgrades none before \d+: export/m,
+      "pragma user_version = 7",
+      /^fail {2}store +the service cannot start on it: store \S+ has schema 7, this program upgrades none before \d+: export/m,
       1,
     ],
     [

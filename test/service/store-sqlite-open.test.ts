@@ -164,7 +164,7 @@ test("a file of a schema that no step upgrades is refused and left alone, with w
   const before = await readFile(path);
   assert.match(
     await refusal(`sqlite:${path}`),
-    /has schema 6, this program upgrades none before 7: export its chats with the version that wrote it, or name another file$/,
+    /has schema 7, this program upgrades none before 8: export its chats with the version that wrote it, or name another file$/,
   );
   assert.deepEqual(await readFile(path), before);
 });
@@ -188,11 +188,11 @@ const LATER = [
 
 test("a file is upgraded by the steps that it lacks, and then refused by a program that does not know them", async (t) => {
   const path = await filledFile(t);
-  assert.deepEqual(openLater(path, STEPS), { schema: 7, played: [] });
-  assert.deepEqual(openLater(path, LATER.slice(0, 2)), { schema: 8, played: [8] });
-  assert.deepEqual(openLater(path, LATER), { schema: 9, played: [9] });
-  assert.deepEqual(openLater(path, LATER), { schema: 9, played: [] });
-  assert.match(await refusal(`sqlite:${path}`), /has schema 9, this program knows 7: start a newer program/);
+  assert.deepEqual(openLater(path, STEPS), { schema: 8, played: [] });
+  assert.deepEqual(openLater(path, LATER.slice(0, 2)), { schema: 9, played: [9] });
+  assert.deepEqual(openLater(path, LATER), { schema: 10, played: [10] });
+  assert.deepEqual(openLater(path, LATER), { schema: 10, played: [] });
+  assert.match(await refusal(`sqlite:${path}`), /has schema 10, this program knows 8: start a newer program/);
   execute(path, `pragma user_version = ${SCHEMA_VERSION}`);
   const store = await openFor(t, `sqlite:${path}`);
   assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(400).keys()]));

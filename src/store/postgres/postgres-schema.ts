@@ -17,7 +17,7 @@ const STEP_LIMIT_MS = 600_000;
 const MIGRATION_LOCK = 7_107_324_115;
 
 /** The schema that the first step makes of an empty database. */
-const FIRST_SCHEMA = 10;
+const FIRST_SCHEMA = 11;
 
 /** The minimum schema version that a program must know to use a database of this version. */
 export const OLDEST_VERSION = FIRST_SCHEMA;

@@ -42,7 +42,7 @@ export const APPLICATION_ID = 0x6c636872;
 const BUSY_TIMEOUT_MS = 1000;
 
 /** The schema that the first step makes of an empty file. */
-const FIRST_SCHEMA = 7;
+const FIRST_SCHEMA = 8;
 
 /**
  * Each further step takes a file to the next schema. A released step never changes.
