@@ -148,7 +148,7 @@ class Follower implements AsyncDisposable {
   }
 }
 
-describe("the examples in other languages", { concurrency: true }, () => {
+describe("the examples in other languages", { concurrency: 6 }, () => {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "relay-examples-"));
