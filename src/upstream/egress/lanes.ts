@@ -28,8 +28,8 @@ function maxPolls(slack: number): number {
 }
 
 export class Lanes {
-  /** A lane and all lanes that have no more slots than it together use no more than it has. */
-  readonly #slots: Record<Lane, number>;
+  /** Lanes that share slots: all that have no more than this number use no more together. */
+  readonly #sharing: readonly { slots: number; lanes: readonly Lane[] }[];
   readonly #inFlight = zeros();
   /** The number of calls other than polls, and which of them was the last one of each lane. */
   #others = 0;
@@ -43,10 +43,14 @@ export class Lanes {
     // Pages that are never answered hold their slots for long. So openings and callers have a slot that rooms
     // in trouble cannot take, and a first recovery one that retries and looks cannot take.
     const again = least(half - 1);
-    this.#slots = {
+    const slotsOf: Record<Lane, number> = {
       ...{ poll: concurrency, opening: withoutPoll, caller: withoutPoll },
       ...{ recovery: half, replay: half, probe: half, retry: again, look: again },
     };
+    this.#sharing = [...new Set(Object.values(slotsOf))].map((slots) => ({
+      slots,
+      lanes: LANES.filter((lane) => slotsOf[lane] <= slots),
+    }));
   }
 
   /** Whether no call at all may start now. */
@@ -75,10 +79,9 @@ export class Lanes {
   }
 
   #hasSlot(lane: Lane): boolean {
-    for (const slots of Object.values(this.#slots)) {
-      if (slots < this.#slots[lane]) continue;
-      const sharing = LANES.filter((other) => this.#slots[other] <= slots);
-      const inFlight = sharing.reduce((sum, other) => sum + this.#inFlight[other], 0);
+    for (const { slots, lanes } of this.#sharing) {
+      if (!lanes.includes(lane)) continue;
+      const inFlight = lanes.reduce((sum, other) => sum + this.#inFlight[other], 0);
       if (inFlight >= slots) return false;
     }
     // A bootstrap makes its calls one after another: a probe must not take the slot of the next one.
