@@ -22,7 +22,7 @@ import { prepared } from "./sqlite-schema.ts";
 const ITEM = "select key, author, first, payment, authors from tally_item where room = ?";
 
 /** The blocks with the author's mark, among those with these keys. */
-const BLOCK = `select key from tally_item where room = :room and key >= :first and key <= :last
+const FOUND_BLOCK = `select key from tally_item where room = :room and key >= :first and key <= :last
   and (instr(authors, :mark) > 0 or ${IS_FOUND_BY_ALL})`;
 
 const SQL = {
@@ -43,8 +43,8 @@ const SQL = {
   deleteItems: "delete from tally_item where room = ?",
   deleteBlocks: "delete from tally_item where room = ? and key >= ? and key < ?",
   base: "select base from room where key = ?",
-  firstBlock: `${BLOCK} order by key limit 1`,
-  lastBlock: `${BLOCK} order by key desc limit 1`,
+  firstBlock: `${FOUND_BLOCK} order by key limit 1`,
+  lastBlock: `${FOUND_BLOCK} order by key desc limit 1`,
 } as const;
 
 export class Tallies {
