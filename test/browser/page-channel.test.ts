@@ -62,7 +62,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       page.evaluate<string>("getComputedStyle(document.querySelector('footer > span')).backgroundColor");
     const upcoming = await colour();
     stream.start();
-    await until(page, "document.querySelector('#status-words').innerText === 'Live'");
+    await until(page, "document.querySelector('#status-words')?.innerText === 'Live'");
     assert.notEqual(await colour(), upcoming);
     await page.evaluate("document.documentElement.dataset.state = 'waiting'");
     assert.equal(await colour(), upcoming);
@@ -79,7 +79,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Enter");
     await until(
       page,
-      "/^Waiting for the next stream/.test(document.querySelector('#status-words').innerText)",
+      "/^Waiting for the next stream/.test(document.querySelector('#status-words')?.innerText)",
     );
     assert.equal((await addressOf(page)).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
     assert.equal(await page.locator("html").getAttribute("data-state"), "waiting");
@@ -111,7 +111,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       await page.goto(relay.url);
       await page.locator("#open input").fill(pasted);
       await page.keyboard.press("Enter");
-      await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
+      await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words')?.innerText)");
     }
     pages.chat.say([textAction("v")]);
     for (const pasted of [`<https://youtu.be/${pages.videoId}&t=5>`, `\u202a${pages.videoId}\u202c`]) {
@@ -135,7 +135,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     await page.goto(relay.url);
     await page.locator("#open input").fill("LofiGirl");
     await page.keyboard.press("Enter");
-    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
+    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words')?.innerText)");
     assert.equal((await addressOf(page)).searchParams.get("channel"), "@LofiGirl");
     await page.goto(`${relay.url}/?videoId=Lofi+Girl`);
     await page.locator("#retry").waitFor();
@@ -146,7 +146,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     );
     assert.doesNotMatch(words, /videoId|channel=/);
     await page.locator("#status a").click();
-    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
+    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words')?.innerText)");
   });
 
   it("is opened again from the field after a failure", async () => {
@@ -184,7 +184,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     const page = await context.newPage();
     for (const source of [`videoId=${pages.videoId}`, "channel=@somebody"]) {
       await page.goto(`${relay.url}/?${source}`);
-      await until(page, "/cannot be reached/.test(document.querySelector('#status-words').innerText)");
+      await until(page, "/cannot be reached/.test(document.querySelector('#status-words')?.innerText)");
 
       assert.doesNotMatch(await statusOf(page), /^Connecting/);
       const answered = page.waitForResponse(/v1.stream/);

@@ -11,8 +11,6 @@ import { startRelay, type TestRelay } from "./relay.ts";
 import { Stream } from "./stream.ts";
 
 export const VIDEO = "log-clients";
-/** A cut connection has brought this many more bytes than the one before it. */
-const BYTES_MORE = 151;
 
 /**
  * The cursors that the protocol's own client reads, to the end of the log or, if not `live`, up to now. After
@@ -37,15 +35,16 @@ export async function readAll(url: string, live: false | "long-poll" | "sse"): P
   }
 }
 
-/** A way to the service that cuts each connection: the first after `first` bytes, others after more. */
+/** A way to the service that cuts the first connection after `first` bytes, each other `more` bytes later. */
 export async function cuttingWay(
   t: TestContext,
   to: string,
   first = 1,
+  more = 151,
 ): Promise<{ url: string; cuts: () => number }> {
   let cuts = 0;
   const server = createServer((client) => {
-    let left = first + cuts++ * BYTES_MORE;
+    let left = first + cuts++ * more;
     const service = connect(Number(new URL(to).port), "127.0.0.1");
     client.pipe(service);
     service.on("data", (bytes: Buffer) => {

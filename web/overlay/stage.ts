@@ -24,8 +24,8 @@ const CHECK_MS = 200;
  */
 const MAX_WAITING = 100;
 /**
- * The messages of the backfill come in quick succession: it is over when no message has come for this long,
- * or in a chat that is never quiet, after the time that even a slow connection takes.
+ * The messages of the backfill come in quick succession: it is over when after the first no message has come
+ * for this long, or in a chat that is never quiet, after the time that even a slow connection takes.
  */
 const QUIET_MS = 250;
 const LONGEST_MS = 3000;
@@ -45,7 +45,7 @@ export class Stage {
   readonly #waiting = new Set<Row>();
   /** The open poll, which is above the chat and is none of the rows. */
   #poll: Row | undefined;
-  /** The time of the last message of the backfill; undefined before and after it. */
+  /** When the last message of the backfill came: infinite until the first, undefined before and after all. */
   #backfilledAt: number | undefined;
   #backfillBegan = 0;
 
@@ -70,7 +70,8 @@ export class Stage {
 
   /** The next messages are the backfill. */
   beginBackfill(): void {
-    this.#backfilledAt = this.#backfillBegan = performance.now();
+    this.#backfilledAt = Number.POSITIVE_INFINITY;
+    this.#backfillBegan = performance.now();
   }
 
   /** `source`: the chat of the messages, if there are several. */
