@@ -44,6 +44,10 @@ export const FULL = {
     retryAfterMs: 5000,
   },
   elsewhere: { message: "Another instance is still opening this chat.", retryAfterMs: 1000 },
+  live: {
+    message: "The video's live chat is still open here; its replay is served once that has ended.",
+    retryAfterMs: 1000,
+  },
   unreachable: {
     message: "This instance cannot reach YouTube; another one will open the chat.",
     retryAfterMs: 1000,

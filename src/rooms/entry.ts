@@ -166,11 +166,11 @@ export class VideoEntry {
 
   /**
    * Rejects with `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that,
-   * and CAPACITY if it has a cursor of a replay, for which no way could be made.
+   * and CAPACITY if it has a cursor of the replay while the live chat is read, or was opened for others.
    */
   #addTo(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
     const { chat, replay } = request;
-    if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("elsewhere"));
+    if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("live"));
     if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));
     return room.add(request, historyEnd);
   }

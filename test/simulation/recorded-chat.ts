@@ -18,7 +18,7 @@ import type { World } from "./world.ts";
  * Causes of CAPACITY that are nobody's place. Openings of recordings go before all others: that one waits for
  * too long means that the upstream lets none begin.
  */
-const TEMPORARY: readonly string[] = ["elsewhere", "unreachable", "stopping", "openings"];
+const TEMPORARY: readonly string[] = ["elsewhere", "live", "unreachable", "stopping", "openings"];
 export const RECORDED_CHANNEL = "@recorded";
 /** The rooms that may be open besides those of the run: enough for its own viewers, and not for a crowd. */
 export const ROOMS_BESIDE = 10;

@@ -241,7 +241,8 @@ describe("a viewer at an edge with a cursor of a replay, where the end of the li
     const { life } = await virtualEdge(relay);
     const newcomer = relay.visit({ videoId: VIDEO }, life.rooms);
     const beside = await relay.refusal({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
-    assert.deepEqual([beside.code, beside.retryAfterMs], ["CAPACITY", 1000]);
+    assert.deepEqual([beside.code, beside.full, beside.retryAfterMs], ["CAPACITY", "live", 1000]);
+    assert.match(beside.message, /live chat is still open/);
     assert.equal((await newcomer.ended())?.event, "end");
     assert.equal(newcomer.init.chatType, "liveChatRenderer");
     const back = await relay.enter({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
