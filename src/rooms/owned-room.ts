@@ -3,7 +3,7 @@
  * with its release, with another owner, or with the service. The instance holds it while it opens, reads or
  * closes it.
  */
-import { type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
+import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import {
   type ChatType,
@@ -29,6 +29,7 @@ import {
 import type { Gap, ReadBatch } from "../reading/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
+import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { ReadingTimeline } from "../reading/timeline.ts";
@@ -293,16 +294,14 @@ export class OwnedRoom {
     asked: CallStart,
     parts: OwnedRoomParts,
   ): Promise<OwnedRoom> {
-    const { clock, settings } = parts;
-    const last = lastRead(record, asked, clock);
+    const { clock } = parts;
     const isGood = absence.is === "off";
     const { upstreamNow } = hiddenTime(parts);
-    const isLate = isGood && lastReadAgoMs(record) > settings.windowMs;
-    const suspectedGap = isLate ? gapBetween(last, record, wallAt(asked, clock)) : undefined;
+    const suspectedGap = isGood ? gapUntilNow(record, asked, parts) : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], suspectedGap }], {
       position: knownPosition(record),
-      startedAt: isGood ? asked.startedAt : last.startedAt,
+      startedAt: isGood ? asked.startedAt : lastRead(record, asked, clock).startedAt,
       notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
       egress: lastEgress(record),
       absence,
@@ -322,12 +321,10 @@ export class OwnedRoom {
     asked: CallStart,
     parts: OwnedRoomParts,
   ): Promise<OpeningResult> {
-    const { clock, settings, store, telemetry } = parts;
+    const { clock, store, telemetry } = parts;
     const { videoId, chat } = chatOf(hold.key);
-    const last = lastRead(room, asked, clock);
-    const { startedAt } = last;
-    const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
-    const gap = isLate ? gapBetween(last, room, wallAt(asked, clock)) : undefined;
+    const { startedAt } = lastRead(room, asked, clock);
+    const gap = chat === "live" ? gapUntilNow(room, asked, parts) : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], suspectedGap: gap, isLast: true }], { position, startedAt });
@@ -519,6 +516,20 @@ function lastRead(record: RoomRecord, asked: CallStart, clock: Clock): CallTimes
 /** The gap that may be between the last read of a stored room and a wall time. */
 function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
   return { sinceMs, untilMs, reason: reasonFor(room) };
+}
+
+/**
+ * The gap before a page that has just said that nothing follows: the live chat is over, or off. Undefined if
+ * the stored room was read in time until now, the time of the page included.
+ */
+function gapUntilNow(
+  room: RoomRecord,
+  asked: CallStart,
+  { clock, settings }: OwnedRoomParts,
+): Gap | undefined {
+  const last = lastRead(room, asked, clock);
+  const isLate = unreadBetween(last, answeredNow(asked, clock)) > settings.windowMs;
+  return isLate ? gapBetween(last, room, wallAt(asked, clock)) : undefined;
 }
 
 /** The reason of the gap when a room is read again. */

@@ -352,6 +352,26 @@ it("a gap behind a page that says off says that the chat was not reached, also i
   assert.equal(gapIn(back).reason, "unreachable");
 });
 
+it("a page that says off late, as it opens a room again, hides nothing: a gap begins at the last read", async () => {
+  const settings = { RELAY_GRACE_MS: "1000" };
+  const scenario = { page: 5, holdsMs: 10_000, timeoutMs: 1000 };
+  const { relay, upstream, chat, viewer, open } = await virtualRoom(3, settings, scenario);
+  const read = relay.clock.now();
+  viewer.leave();
+  await relay.advance(8 * SECOND);
+  upstream.fault({ on: "popout", times: 1, as: { delayMs: 6 * SECOND } });
+  chat.say(20);
+  chat.change({ kind: "off" });
+  const back = await open({ lastEventId: 0, details: true });
+  await relay.advance(10 * SECOND);
+  chat.change({ kind: "live" });
+  chat.say(20);
+  await relay.advance(40 * SECOND);
+  const { since, reason } = gapIn(back);
+  assert.equal(reason, "unwatched");
+  assert.ok(Math.abs(Date.parse(since) - read) < 3 * SECOND, since);
+});
+
 for (const kind of ["off", "private"] as const)
   it(`a chat that was read to its end stays over, also for cursor 0, if its page says later that it is ${kind}`, async () => {
     const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
