@@ -25,7 +25,7 @@ const SENTENCES: Record<Gap["reason"], string> = {
   hidden: "Messages may be missing here: the video was private, or not open to everybody.",
 };
 
-/** The id of a gap behind the message with this cursor. */
+/** The id of a gap after the message with this cursor. */
 export function gapId(cursor: number): string {
   return `gap:${cursor}`;
 }
@@ -46,7 +46,7 @@ export interface ReadBatch {
   items: readonly Item[];
   /** The gap that may be before them. */
   suspectedGap?: Gap | undefined;
-  /** The banners and open polls above the chat behind that gap, if a whole page shows them. */
+  /** The banners and open polls above the chat after that gap, if a whole page shows them. */
   above?: AboveChat | undefined;
   /** Whether the chat ends with them: then a gap is shown even if no message follows. */
   isLast?: boolean;
@@ -75,7 +75,7 @@ interface ShownGaps {
 }
 
 /**
- * The batches' messages, one for each item, with a message for each gap that no overlap disproves. Behind a
+ * The batches' messages, one for each item, with a message for each gap that no overlap disproves. After a
  * gap, the banners and polls that a whole page of the batch lacks are taken down. `read`: the items'
  * messages, in order. `gap`: one that may be before all of them. `above`: the room's banners and polls.
  * `held`: the messages that the room holds; `head`: its newest cursor.
@@ -100,7 +100,7 @@ export function showGaps(
     known.set(message.id, message);
     messages.push(message);
   };
-  /** Behind a gap that is stored, another one says nothing new. */
+  /** After a gap that is stored, another one says nothing new. */
   const show = (lost: Gap) => {
     if (isKnown(gapId(cursor - 1))) return;
     messages.push(gapMessage(lost, cursor++, moment));

@@ -173,8 +173,8 @@ export class Poller {
   }
 
   /**
-   * Waits for the next step; if the chat is looked for seldom, only until somebody new comes, which this
-   * instance hears at once, and of another one when it asks.
+   * Waits for the next step. While the chat is looked for seldom, a newcomer ends the wait: one here at once
+   * (`hurry`), one at another instance at the next question whether somebody watches.
    */
   async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
     const { clock, isWatched, settings } = this.#parts;

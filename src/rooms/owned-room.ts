@@ -64,9 +64,7 @@ export interface OwnedRoomParts extends RoomParts {
       isRecordingFixed: boolean;
       /** How long a chat may be hidden before it counts as over, in milliseconds. */
       hiddenMs: number;
-      /**
-       * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
-       */
+      /** As in `EntrySettings`. */
       graceMs: number;
     };
 }
