@@ -80,10 +80,10 @@ export class Poller {
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
   /**
-   * Set while the chat is off or hidden: then pages are asked for it, at intervals. `isSaid`: whether a page
-   * has said so at the opening or since.
+   * Set while the chat is off or hidden: then pages are asked for it, at intervals. `isConfirmed`: whether a
+   * page has said so, at the opening or since, and not only the checkpoint.
    */
-  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits; isSaid: boolean } | undefined;
+  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits; isConfirmed: boolean } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   #notHiddenAt: number | undefined;
   /** Wakes a poller that waits for its chat. */
@@ -169,7 +169,8 @@ export class Poller {
   /** A chat that is awaited is looked for at once, unless that has just been done. */
   async #first(): Promise<Next> {
     if (!this.#awaited) return this.#atInterval();
-    return { delayMs: this.#awaited.isSaid ? this.#awaited.waits.next(await this.#parts.isWatched()) : 0 };
+    const { isConfirmed, waits } = this.#awaited;
+    return { delayMs: isConfirmed ? waits.next(await this.#parts.isWatched()) : 0 };
   }
 
   /**
@@ -342,7 +343,7 @@ export class Poller {
     let gap: Gap | undefined;
     if (absence.is === "off") {
       const times = answeredNow(asked, clock);
-      gap = this.#timeline.silent(times, before?.isSaid === true && before.absence.is === "off");
+      gap = this.#timeline.silent(times, before?.isConfirmed === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
       this.#progress(times.answeredAt);
       this.#timeline.heldUp("unreachable");
@@ -358,10 +359,10 @@ export class Poller {
     this.#timeline.heldUp("hidden");
   }
 
-  #await(absence: AwaitedAbsence, isSaid: boolean): RecheckWaits {
+  #await(absence: AwaitedAbsence, isConfirmed: boolean): RecheckWaits {
     const { clock, settings } = this.#parts;
     const waits = this.#awaited?.waits ?? new RecheckWaits(settings, clock);
-    this.#awaited = { absence, waits, isSaid };
+    this.#awaited = { absence, waits, isConfirmed };
     this.#tokenLostBecause = absence.why;
     return waits;
   }
