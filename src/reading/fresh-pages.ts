@@ -26,19 +26,24 @@ export interface SpanBefore {
   isShort: boolean;
 }
 
-/** The last page with a chat message; pages without one prove nothing. */
-export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
-  return pages.findLast(({ items }) => items.some(isSaid));
+/** Whether the page shows no chat message, so that it proves nothing. */
+function isMute({ items }: FreshPage): boolean {
+  return !items.some(isSaid);
 }
 
-/** Adds a page. A page without chat messages proves nothing, so it is merged into the next page. */
+/** The last page with a chat message. */
+export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
+  return pages.findLast((page) => !isMute(page));
+}
+
+/** Adds a page. A mute page is merged into the next one. */
 export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
   if (!last) return [page];
   const before = pages.slice(0, -1);
   const above = page.above ?? last.above;
   const merged = { ...page, above, items: mergeInOrder(last.items, page.items) };
-  if (!lastOf([last])) {
+  if (isMute(last)) {
     mark("pages: a mute one is a part of the next");
     return withPage(before, merged, mark);
   }
@@ -58,8 +63,8 @@ export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above">;
 
 /**
  * The batches of the pages and of what follows them. The last page's token brings the messages since that
- * page. If the page shows no chat message, the answer takes its place. An answer that shows the backlog as
- * well shows its notices, too.
+ * page. A mute page is merged with the answer, as if both were the answer. An answer that shows the backlog
+ * as well shows its notices, too.
  */
 export function withAnswer(
   pages: readonly FreshPage[],
@@ -70,13 +75,13 @@ export function withAnswer(
   const last = pages.at(-1);
   if (!last) return [{ items: read, above, suspectedGap: gap }];
   const before = pages.slice(0, -1);
-  const showsBacklog = !lastOf([last]) || areJoined(last.items, read);
-  const answer = showsBacklog ? knownByText(read) : read;
-  const merged = { ...last, items: mergeInOrder(last.items, answer) };
-  if (!lastOf([last])) {
+  if (isMute(last)) {
     mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
+    const merged = { ...last, items: mergeInOrder(last.items, knownByText(read)) };
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
   }
+  const answer = areJoined(last.items, read) ? knownByText(read) : read;
+  const merged = { ...last, items: mergeInOrder(last.items, answer) };
   const isJoined = isShort || areJoined(last.items, answer);
   if (!isShort)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");

@@ -94,7 +94,6 @@ export function showGaps(
   const isKnown = (id: string) => known.has(id) || held.has(id);
   let gap = pending;
   let cursor = head;
-  let next = 0;
   const add = (message: Message) => {
     if (!isKnown(message.id)) cursor++;
     known.set(message.id, message);
@@ -107,18 +106,16 @@ export function showGaps(
     shown.push(lost);
   };
   /** The messages that take down all that this page lacks. */
-  const downBehind = (shownAbove: AboveChat): Message[] =>
+  const downAfter = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const { items, suspectedGap, above: shownAbove, isLast } of batches) {
+  for (const { items, own, suspectedGap, above: shownAbove, isLast } of withMessages(batches, read)) {
     gap = lasting(gap, suspectedGap);
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
-    const own = read.slice(next, next + items.length);
-    next += items.length;
     for (const message of own) {
       if (gap && !isKnown(message.id)) {
         show(gap);
         gap = undefined;
-        if (shownAbove) for (const down of downBehind(shownAbove)) add(down);
+        if (shownAbove) for (const down of downAfter(shownAbove)) add(down);
       }
       add(message);
     }
@@ -127,6 +124,16 @@ export function showGaps(
     gap = undefined;
   }
   return { messages, shown, gap };
+}
+
+/** The batches, each with the messages of its own items. `read`: those of all items, in order. */
+function withMessages(batches: readonly ReadBatch[], read: readonly Message[]) {
+  let next = 0;
+  return batches.map((batch) => {
+    const own = read.slice(next, next + batch.items.length);
+    next += own.length;
+    return { ...batch, own };
+  });
 }
 
 /**
