@@ -141,7 +141,7 @@ export class Appender {
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
     const cursors = new Map(found.map(({ id, cursor }) => [id, cursor]));
-    const resolved = resolve(items, held, replacements, notices, memory, at.now, cursors);
+    const resolved = resolve(items, { messages: held, cursors, replacements, notices }, memory, at.now);
     const shown = showGaps(batches, resolved.messages, held, memory, at);
     const above = aboveAfter(memory.above, shown.messages);
     const prepared = { ...resolved, ...shown, above, overwriting: [] };

@@ -33,6 +33,22 @@ export const NO_MEMORY: ReadMemory = {
   notices: new Map(),
 };
 
+/** What the room holds of that which the items are about. */
+export interface HeldOfItems {
+  messages: ReadonlyMap<string, HeldMessage>;
+  /** The cursors of messages, by id. */
+  cursors: ReadonlyMap<string, number>;
+  replacements: HeldReplacements;
+  notices: HeldNotices;
+}
+
+export const NOTHING_HELD: HeldOfItems = {
+  messages: new Map(),
+  cursors: new Map(),
+  replacements: new Map(),
+  notices: new Map(),
+};
+
 /** The messages, and the memory after they are stored. */
 export interface Resolved extends ReadMemory {
   messages: readonly Message[];
@@ -64,23 +80,20 @@ export function idsToQuery(items: readonly Item[], { deletions, gifts, threads }
  * The messages of the items, one for one, in their order. A replacement of a message in the room, or of an
  * earlier item, is `replaced`; any other replacement is a new item. A deletion of an author's messages is the
  * same message each time it is read, and a new one if the author has written since. Both forms of a gift are
- * one message. `now`: milliseconds since 1970. `cursors`: of the messages in the room, by id.
+ * one message. `now`: milliseconds since 1970.
  */
 export function resolve(
   read: readonly Item[],
-  held: ReadonlyMap<string, HeldMessage>,
-  heldReplacements: HeldReplacements,
-  heldNotices: HeldNotices,
+  { messages: held, cursors, ...heldOf }: HeldOfItems,
   memory: ReadMemory,
   now: number,
-  cursors: ReadonlyMap<string, number> = new Map(),
 ): Resolved {
   const { items, memory: gifts } = joinGifts(read, held, memory.gifts, now);
-  const replacements = new Replacements(items, heldReplacements);
+  const replacements = new Replacements(items, heldOf.replacements);
   const known = new Map(held);
   const authors = new Map(memory.deletions);
   const threads = new ThreadsRead(memory.threads);
-  const notices = new NoticesRead(memory.notices, heldNotices);
+  const notices = new NoticesRead(memory.notices, heldOf.notices);
   /**
    * Whether it is the known deletion, read again: the author's first message after that comes later, or a
    * message that the room got before that one, which may not be shown any more.

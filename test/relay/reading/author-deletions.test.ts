@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { JsonObject } from "../../../simulator/plain-json.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { openStream } from "../../support/opening.ts";
@@ -89,7 +89,7 @@ describe("an author all of whose messages are deleted", () => {
     let memory = NO_MEMORY;
     for (let i = 0; i < 501; i++) {
       const { items } = readActions([deletion(`UC${i}`)], CONTEXT);
-      memory = resolve(items, new Map(), new Map(), new Map(), memory, CONTEXT.receivedAt);
+      memory = resolve(items, NOTHING_HELD, memory, CONTEXT.receivedAt);
     }
     const { deletions } = memory;
     assert.deepEqual([deletions.size, deletions.has("UC0"), deletions.has("UC500")], [500, false, true]);

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import type { JsonObject } from "../../../simulator/plain-json.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { completeInOrder, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
@@ -93,7 +93,7 @@ it("a notice of a late answer that the page behind it shows, too, is one message
   const answer = [item("2", 2), ...read("a"), item("3", 3)];
   const page = [item("1", 1), item("2", 2), ...knownByText(read("made for the page")), item("3", 3)];
   const complete = completeInOrder(answer, page, "");
-  const { messages } = resolve(complete, new Map(), new Map(), new Map(), NO_MEMORY, 0);
+  const { messages } = resolve(complete, NOTHING_HELD, NO_MEMORY, 0);
   const ids = messages.map(({ id }) => id.replace(/notice:[\w-]{12}/, "notice"));
   assert.deepEqual(ids, ["1", "2", "notice", "3"]);
 });

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { MessageOf } from "../../../src/protocol/message.ts";
 import type { HeldMessage } from "../../../src/reading/batch/replacements.ts";
-import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
@@ -98,15 +98,14 @@ describe("a reply to a Super Chat", () => {
     const { items } = readActions([reply("r1")], CONTEXT);
     const threads = new Map([[THREAD, "sc1"]]);
     const replied = (held: ReadonlyMap<string, HeldMessage>) =>
-      resolve(items, held, new Map(), new Map(), { ...NO_MEMORY, threads }, 0).messages[0]?.details as
-        | Details
-        | undefined;
+      resolve(items, { ...NOTHING_HELD, messages: held }, { ...NO_MEMORY, threads }, 0).messages[0]
+        ?.details as Details | undefined;
     const { message = assert.fail() } = readActions([paid("sc1")], CONTEXT).items[0] ?? {};
     assert.deepEqual(replied(new Map([["sc1", message]]))?.replyTo, { author: "@donor", messageId: "sc1" });
     assert.deepEqual(replied(new Map())?.replyTo, { author: "@donor" });
 
     const many = Array.from({ length: 501 }, (_, i) => paid(`sc${i}`, `${THREAD.slice(3)}${i + 100}`));
-    const memory = resolve(readActions(many, CONTEXT).items, new Map(), new Map(), new Map(), NO_MEMORY, 0);
+    const memory = resolve(readActions(many, CONTEXT).items, NOTHING_HELD, NO_MEMORY, 0);
     assert.deepEqual([memory.threads.size, [...memory.threads.values()][0]], [500, "sc1"]);
   });
 });

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { simulateInProcess } from "../../../simulator/index.ts";
 import type { Message } from "../../../src/protocol/message.ts";
-import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import type { Panels } from "../../../src/upstream/readers/panels.ts";
@@ -32,7 +32,8 @@ function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
   const held = new Map<string, Message>();
   let memory = NO_MEMORY;
   for (const { items, now } of lists) {
-    const { messages, ...after } = resolve(items, held, replacementsIn(held), noticesIn(held), memory, now);
+    const parts = { replacements: replacementsIn(held), notices: noticesIn(held) };
+    const { messages, ...after } = resolve(items, { ...NOTHING_HELD, messages: held, ...parts }, memory, now);
     memory = after;
     for (const message of messages) if (!held.has(message.id)) held.set(message.id, message);
   }
