@@ -98,7 +98,7 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
     rooms: {
       ...port.rooms,
       noChatMs: v.RELAY_NO_CHAT_MS,
-      recheckMs: v.RELAY_LOOK_MS,
+      lookMs: v.RELAY_LOOK_MS,
       hiddenMs: v.RELAY_HIDDEN_MS,
       failingMs: v.RELAY_FAILING_MS,
       suspectMs: SUSPECT_AFTER_MS,

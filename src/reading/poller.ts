@@ -20,13 +20,13 @@ import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
+import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
-import { type RecheckSettings, RecheckWaits } from "./recheck-waits.ts";
 import { ReadingTimeline } from "./timeline.ts";
 import { TokenHealth } from "./token-health.ts";
 
-export interface PollerSettings extends PaceSettings, RecheckSettings {
+export interface PollerSettings extends PaceSettings, LookSettings {
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
@@ -83,7 +83,7 @@ export class Poller {
    * Set while the chat is off or hidden: then pages are asked for it, at intervals. `isConfirmed`: whether a
    * page has said so, at the opening or since, and not only the checkpoint.
    */
-  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits; isConfirmed: boolean } | undefined;
+  #awaited: { absence: AwaitedAbsence; waits: LookWaits; isConfirmed: boolean } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   #notHiddenAt: number | undefined;
   /** Wakes a poller that waits for its chat. */
@@ -182,10 +182,10 @@ export class Poller {
     if (!this.#awaited) return clock.sleep(delayMs, windDown);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const soonMs = Math.min(delayMs, settings.recheckMs);
+    const soonMs = Math.min(delayMs, settings.lookMs);
     await clock.sleep(soonMs, windDown);
-    for (let leftMs = delayMs - soonMs; leftMs > 0 && !(await isWatched()); leftMs -= settings.recheckMs) {
-      await nap(Math.min(leftMs, settings.recheckMs), promise, clock, windDown);
+    for (let leftMs = delayMs - soonMs; leftMs > 0 && !(await isWatched()); leftMs -= settings.lookMs) {
+      await nap(Math.min(leftMs, settings.lookMs), promise, clock, windDown);
       windDown.throwIfAborted();
     }
   }
@@ -359,9 +359,9 @@ export class Poller {
     this.#timeline.heldUp("hidden");
   }
 
-  #await(absence: AwaitedAbsence, isConfirmed: boolean): RecheckWaits {
+  #await(absence: AwaitedAbsence, isConfirmed: boolean): LookWaits {
     const { clock, settings } = this.#parts;
-    const waits = this.#awaited?.waits ?? new RecheckWaits(settings, clock);
+    const waits = this.#awaited?.waits ?? new LookWaits(settings, clock);
     this.#awaited = { absence, waits, isConfirmed };
     this.#tokenLostBecause = absence.why;
     return waits;

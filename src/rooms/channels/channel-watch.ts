@@ -15,7 +15,7 @@ import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/cha
 import { RelayError } from "../../protocol/errors.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
-import { RecheckWaits } from "../../reading/recheck-waits.ts";
+import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable } from "../../store/port.ts";
 import { background } from "../../telemetry/background.ts";
@@ -48,8 +48,8 @@ export interface ChannelWatchParts {
   settings: {
     /** The minimum time between the starts of two looks at one channel, in milliseconds. */
     channelMs: number;
-    /** The interval of checks for a chat that is off or hidden, in milliseconds. */
-    recheckMs: number;
+    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
+    lookMs: number;
     /** A chat counts as over if it was hidden for this long, in milliseconds. */
     hiddenMs: number;
   };
@@ -73,8 +73,8 @@ interface Trouble {
   /** The stream may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
   /** Set if its chat may come back: when its pages are asked next. */
-  recheckAt?: number;
-  waits?: RecheckWaits;
+  nextLookAt?: number;
+  waits?: LookWaits;
   /** When a page last showed that it is not hidden, as in `HiddenTime`. */
   notHiddenAt?: number;
 }
@@ -201,7 +201,7 @@ export class ChannelWatch implements WatchedChannel {
 
   /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
-    if (this.#over.has(videoId) || this.#troubles.get(videoId)?.recheckAt !== undefined) return;
+    if (this.#over.has(videoId) || this.#troubles.get(videoId)?.nextLookAt !== undefined) return;
     this.#awaits(videoId, undefined, this.#parts.clock.monotonic());
     this.#choose();
   }
@@ -255,11 +255,11 @@ export class ChannelWatch implements WatchedChannel {
     const { clock, settings } = this.#parts;
     const now = clock.monotonic();
     const known = this.#troubles.get(videoId) ?? {};
-    const { waits = new RecheckWaits(settings, clock) } = known;
+    const { waits = new LookWaits(settings, clock) } = known;
     const nextAt = () => now + waits.next(this.#watchers > this.#recorders);
-    const recheckAt =
-      at ?? (known.recheckAt === undefined || known.recheckAt <= now ? nextAt() : known.recheckAt);
-    const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, recheckAt, waits };
+    const nextLookAt =
+      at ?? (known.nextLookAt === undefined || known.nextLookAt <= now ? nextAt() : known.nextLookAt);
+    const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, nextLookAt, waits };
     this.#troubles.set(videoId, why === undefined ? trouble : { ...trouble, why });
     this.#wake();
   }
@@ -270,22 +270,22 @@ export class ChannelWatch implements WatchedChannel {
       const { promise: woken, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
       const now = clock.monotonic();
-      const [videoId, { recheckAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
+      const [videoId, { nextLookAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
       if (this.#dueAt <= now) {
         this.#dueAt = now + settings.channelMs;
         await this.#lookOnce(signal);
-      } else if (videoId !== undefined && recheckAt <= now) await this.#recheck(videoId, signal);
-      else await nap(Math.min(this.#dueAt, recheckAt) - now, woken, clock, signal);
+      } else if (videoId !== undefined && nextLookAt <= now) await this.#lookForChat(videoId, signal);
+      else await nap(Math.min(this.#dueAt, nextLookAt) - now, woken, clock, signal);
     }
   }
 
   /** The stream whose pages are asked next for its chat. */
   #nextAwaited(): [videoId?: string, trouble?: Trouble] {
-    const at = ({ recheckAt = Number.POSITIVE_INFINITY }: Trouble) => recheckAt;
+    const at = ({ nextLookAt = Number.POSITIVE_INFINITY }: Trouble) => nextLookAt;
     return [...this.#troubles].sort(([, one], [, other]) => at(one) - at(other))[0] ?? [];
   }
 
-  async #recheck(videoId: string, signal: AbortSignal): Promise<void> {
+  async #lookForChat(videoId: string, signal: AbortSignal): Promise<void> {
     const standing = await this.#parts.egresses
       .call(signal, (egress) => egress.standingOf(videoId, signal))
       .catch((error: unknown): Absence => {
@@ -400,8 +400,8 @@ export class ChannelWatch implements WatchedChannel {
   /** A look is over: streams that failed are tried again. */
   #tryAgain(): void {
     const listed = new Set(this.#streams().map(({ videoId }) => videoId));
-    for (const [videoId, { restsUntil, recheckAt }] of this.#troubles) {
-      const isForgotten = recheckAt === undefined && !listed.has(videoId);
+    for (const [videoId, { restsUntil, nextLookAt }] of this.#troubles) {
+      const isForgotten = nextLookAt === undefined && !listed.has(videoId);
       if (restsUntil === undefined || isForgotten) this.#troubles.delete(videoId);
     }
     this.#choose();
@@ -423,7 +423,7 @@ export class ChannelWatch implements WatchedChannel {
     const awaited = chatless && this.#troubles.get(chatless.videoId);
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
     const videoId =
-      awaited?.why !== undefined && awaited.recheckAt !== undefined ? chatless?.videoId : undefined;
+      awaited?.why !== undefined && awaited.nextLookAt !== undefined ? chatless?.videoId : undefined;
     const waiting: Facts = {
       state: "waiting",
       ...omitUndefined<Pick<Facts, "videoId" | "reason">>({ videoId, reason }),

@@ -13,7 +13,7 @@ import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/cha
 import { RelayError } from "../../protocol/errors.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
-import { RecheckWaits } from "../../reading/recheck-waits.ts";
+import { LookWaits } from "../../reading/look-waits.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
@@ -51,8 +51,8 @@ export interface RecorderParts {
   clock: Clock;
   telemetry: Telemetry;
   settings: {
-    /** The interval of checks for a chat that is off or hidden, in milliseconds. */
-    recheckMs: number;
+    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
+    lookMs: number;
     /** A chat counts as over if it was hidden for this long, in milliseconds. */
     hiddenMs: number;
   };
@@ -77,19 +77,19 @@ export async function recordChat(videoId: string, parts: RecorderParts, run: Rec
   const { clock, recorded, settings, telemetry } = parts;
   recorded.add(videoId);
   deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
-  let waits = new RecheckWaits(settings, clock);
+  let waits = new LookWaits(settings, clock);
   while (!signal.aborted) {
     let waitMs = RETRY_MS;
     try {
       const end = await read(videoId, parts, run);
       if (end === "over") return report({ state: "ended", videoId });
-      waits = new RecheckWaits(settings, clock);
+      waits = new LookWaits(settings, clock);
       if (!signal.aborted) report(afterRoom(end));
     } catch (error) {
       if (error instanceof ChatAbsent && error.absence.is === "over")
         return report({ state: "ended", videoId });
       if (error instanceof ChatAbsent && mayReturn(error.absence)) waitMs = waits.next(false);
-      else waits = new RecheckWaits(settings, clock);
+      else waits = new LookWaits(settings, clock);
       if (!signal.aborted) {
         logWhy(telemetry, { videoId }, error, waitMs);
         report(afterError(error, videoId));
