@@ -10,7 +10,7 @@ import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-s
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
-import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
+import type { MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
@@ -57,6 +57,13 @@ interface PollerParts extends PaceParts {
   isWatched: () => Promise<boolean>;
   settings: PollerSettings;
 }
+
+/** Why a move to another egress costs a live chat its token, and the reason of a gap that follows. */
+const MOVES: Readonly<Record<MoveReason, { why: string; gap: Gap["reason"] }>> = {
+  throttled: { why: "another egress is used: its own is throttled", gap: "throttled" },
+  unreachable: { why: "another egress is used: its own cannot be reached", gap: "unreachable" },
+  down: { why: "another egress is used: its own is not in RELAY_EGRESS", gap: "down" },
+};
 
 /** The delay before the next step, or "over" for none. */
 type Next = { delayMs: number } | "over";
@@ -292,12 +299,13 @@ export class Poller {
   }
 
   /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */
-  #onMoved(why: MoveReason): void {
+  #onMoved(reason: MoveReason): void {
+    const { why, gap } = MOVES[reason];
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
-    if (!this.#isReplay) this.#tokenLostBecause = `another egress is used: ${MOVE_WORDS[why]}`;
-    this.#timeline.heldUp(why);
+    if (!this.#isReplay) this.#tokenLostBecause = why;
+    this.#timeline.heldUp(gap);
   }
 
   /** Gets another token from a page. The page's items and the next answer form one list. */

@@ -16,13 +16,6 @@ const MOVE_REASONS = ["throttled", "unreachable", "down"] as const;
 
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
-/** What the log says of the egress that the room has left. */
-export const MOVE_WORDS: Readonly<Record<MoveReason, string>> = {
-  throttled: "its own is throttled",
-  unreachable: "its own cannot be reached",
-  down: "its own is not in RELAY_EGRESS",
-};
-
 /** What a wall in place of a chat concerns: all videos at this address, or perhaps one alone. */
 const WALLED = ["address", "video"] as const;
 
