@@ -102,7 +102,7 @@ function isOpen(room: RoomRecord | undefined): room is RoomRecord {
  * Whether a chat was read to its end, and all of it is kept. A replay like this brings nothing new, and its
  * log, which is closed, must not go on.
  */
-function isWhole(room: RoomRecord | undefined): boolean {
+function isKeptWhole(room: RoomRecord | undefined): boolean {
   return room?.end?.state === "ended" && room.floor === room.base;
 }
 
@@ -250,7 +250,7 @@ export class OwnedRoom {
     await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
     if (!hold) return { is: "elsewhere" };
-    if (isReplay && isWhole(hold.room) && !applicant.reopens()) {
+    if (isReplay && isKeptWhole(hold.room) && !applicant.reopens()) {
       await store.finish(hold, ENDED); // as of now: it has just been found again
       return { is: "ended" };
     }

@@ -160,8 +160,8 @@ export class Starts {
     const end = historyEnd ?? head;
     if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
-    const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
-    if (filter.isEverything || count === 0 || isWhole) return Math.max(floor, end - count);
+    const isAll = count === Number.POSITIVE_INFINITY || end <= floor;
+    if (filter.isEverything || count === 0 || isAll) return Math.max(floor, end - count);
     return this.#beforeNewest(count, filter, floor, end);
   }
 

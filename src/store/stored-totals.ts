@@ -6,7 +6,7 @@ import { asObject, dig, parseJson } from "../base/json.ts";
 import { marksIn } from "./author-blocks.ts";
 import {
   addBatch,
-  isWhole,
+  isWholeNumber,
   NO_TOTALS,
   readPayment,
   type TallyBatch,
@@ -21,7 +21,7 @@ function readTotals(stored: string | null): Totals | undefined {
   const sums = [totals?.paid, totals?.deleted].flatMap((of) => Object.values(asObject(of) ?? { totals }));
   const isReadable =
     Object.values(asObject(totals?.types) ?? { totals }).every(isCount) &&
-    sums.every((sum) => isCount(dig(sum, "count")) && isWhole(dig(sum, "thousandths"))) &&
+    sums.every((sum) => isCount(dig(sum, "count")) && isWholeNumber(dig(sum, "thousandths"))) &&
     [totals?.unreadable, totals?.deletedPaid, totals?.memberships, totals?.authors].every(isCount) &&
     [totals?.firstAt, totals?.lastAt].every((at) => at === null || Number.isFinite(at));
   return isReadable ? (totals as unknown as Totals) : undefined;

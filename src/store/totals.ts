@@ -297,13 +297,15 @@ export function readPayment(stored: string): Payment | undefined {
   const payment = asObject(parseJson(stored));
   const flags = [payment?.isSeen, payment?.isLive, payment?.isDeleted];
   const { amount } = payment ?? {};
-  const hasAmount = isWhole(dig(amount, "thousandths")) && asString(dig(amount, "currency")) !== undefined;
+  const hasAmount =
+    isWholeNumber(dig(amount, "thousandths")) && asString(dig(amount, "currency")) !== undefined;
   const isReadable = flags.every((flag) => typeof flag === "boolean") && (amount === null || hasAmount);
   return isReadable ? (payment as unknown as Payment) : undefined;
 }
 
 /** Whether the value is a whole number as text. */
-export const isWhole = (value: unknown): boolean => typeof value === "string" && /^\d{1,30}$/.test(value);
+export const isWholeNumber = (value: unknown): boolean =>
+  typeof value === "string" && /^\d{1,30}$/.test(value);
 
 function read(message: TallyMessage, base: number): Counted {
   const { at, cursor } = message;

@@ -20,7 +20,7 @@ const KNOWN_PRIORITY_MS = 60_000;
 
 export interface ChannelLook extends ChannelSight {
   /** Whether this is all that the channel shows; else there may be more streams. */
-  isWhole: boolean;
+  isComplete: boolean;
 }
 
 /** What earlier looks at a channel have found. Its caller keeps it from look to look. */
@@ -64,7 +64,7 @@ async function pagesOf(
   loads: PageLoads,
 ): Promise<ChannelLook> {
   const failures: UpstreamError[] = [];
-  let look: ChannelLook = { live: [], upcoming: [], others: [], isWhole: false };
+  let look: ChannelLook = { live: [], upcoming: [], others: [], isComplete: false };
   for (const tab of tabs) {
     try {
       look = merged(look, await pageOf(channel, tab, loads));
@@ -72,10 +72,10 @@ async function pagesOf(
       if (!(error instanceof UpstreamError)) throw error;
       failures.push(error);
     }
-    if (look.live.length > 0 && (look.isWhole || !isFirst)) break;
+    if (look.live.length > 0 && (look.isComplete || !isFirst)) break;
   }
   const failure = failures.at(-1);
-  if (!failure || look.isWhole || look.live.length + look.upcoming.length > 0) return look;
+  if (!failure || look.isComplete || look.live.length + look.upcoming.length > 0) return look;
   // A single missing page may be a mistake of the upstream.
   if (failures.length < tabs.length || !failures.every(({ status }) => status === 404)) throw failure;
   throw new RelayError("NO_LIVE_CHAT", `There is no channel ${channel} on YouTube.`);
@@ -93,8 +93,8 @@ async function pageOf(channel: string, tab: Tab, loads: PageLoads): Promise<Chan
     throw new UpstreamError("unusable", "YouTube shows another channel in its place", { wallOf: "video" });
   }
   const { live, upcoming, others, channelId, handle, title } = page;
-  const isWhole = tab === "streams" && page.shows !== "watch";
-  return { ...omitUndefined<ChannelNames>({ channelId, handle, title }), live, upcoming, others, isWhole };
+  const isComplete = tab === "streams" && page.shows !== "watch";
+  return { ...omitUndefined<ChannelNames>({ channelId, handle, title }), live, upcoming, others, isComplete };
 }
 
 function pathOf(channel: string): string {
@@ -107,7 +107,7 @@ function pathOf(channel: string): string {
  * of the tab.
  */
 function merged(one: ChannelLook, other: ChannelLook): ChannelLook {
-  const [first, second] = other.isWhole ? [other, one] : [one, other];
+  const [first, second] = other.isComplete ? [other, one] : [one, other];
   const live = [...new Set([...first.live, ...second.live])];
   const upcoming = new Map<string, ScheduledStream>();
   for (const stream of [...first.upcoming, ...second.upcoming]) {

@@ -246,12 +246,12 @@ export class LiveChat {
     const { actions = [], ...chat } = page.chat ?? {};
     const { items, panels } = this.#read(actions, position.panels);
     const shown = { ...position, panels };
-    const isWhole = position.view === "all" && "view" in chat && chat.view === "all";
+    const leadsToAll = position.view === "all" && "view" in chat && chat.view === "all";
     return {
       items: knownByText(items),
       above: page.chat && aboveOn(actions, items),
       position: shown,
-      all: isWhole ? { ...shown, ...chat, isOfPage: true } : undefined,
+      all: leadsToAll ? { ...shown, ...chat, isOfPage: true } : undefined,
     };
   }
 

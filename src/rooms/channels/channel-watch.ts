@@ -93,7 +93,7 @@ export class ChannelWatch implements WatchedChannel {
   #look: ChannelLook | undefined;
   /** Why the last look failed; undefined if it did not. */
   #failure: string | undefined;
-  /** The number of complete looks (`isWhole`) in a row that did not show the chosen stream. */
+  /** The number of complete looks (`isComplete`) in a row that did not show the chosen stream. */
   #missed = 0;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
@@ -391,7 +391,7 @@ export class ChannelWatch implements WatchedChannel {
       return { ...look, live: [...new Set([...newer, videoId, ...look.live])], upcoming };
     }
     const isShown = look.live.includes(videoId) || upcoming.length < look.upcoming.length;
-    if (isShown || look.isWhole) this.#missed = isShown ? 0 : this.#missed + 1;
+    if (isShown || look.isComplete) this.#missed = isShown ? 0 : this.#missed + 1;
     if (isShown || this.#missed >= MAX_MISSED) return look;
     const known = this.#look?.upcoming.filter((stream) => stream.videoId === videoId) ?? [];
     return { ...look, upcoming: [...upcoming, ...known] };

@@ -55,7 +55,13 @@ describe("a look at a channel", () => {
     const { channelId, handle } = channel;
     const names = { channelId, handle, title: "Some Body" };
     const others = ["finished-01"];
-    assert.deepEqual(await look(), { ...names, live: ["live-first1"], upcoming: [], others, isWhole: true });
+    assert.deepEqual(await look(), {
+      ...names,
+      live: ["live-first1"],
+      upcoming: [],
+      others,
+      isComplete: true,
+    });
     assert.deepEqual(loaded(), ["live", "streams"]);
     await clock.advance(HOUR);
     channel.broadcast("live-secon1");
@@ -66,7 +72,7 @@ describe("a look at a channel", () => {
       live,
       upcoming: [{ videoId, startsAt }],
       others,
-      isWhole: true,
+      isComplete: true,
     });
     assert.deepEqual(loaded(), ["streams"]);
   });
@@ -92,7 +98,7 @@ describe("a look at a channel", () => {
 
   it("loads both pages if nothing is live", async () => {
     const { channel, look, loaded } = lookingAt();
-    const nothing = { live: [], upcoming: [], others: [], isWhole: true };
+    const nothing = { live: [], upcoming: [], others: [], isComplete: true };
     const { channelId, handle, scenario } = channel;
     assert.deepEqual(await look(), { channelId, handle, title: scenario.title, ...nothing });
     assert.deepEqual(loaded(), ["live", "streams"]);
@@ -228,12 +234,12 @@ describe("a look at a channel that cannot be read", () => {
       channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
       upstream.fault({ on: "live", times: 2, as });
       const fromTab = await look();
-      assert.deepEqual([fromTab.upcoming.length, fromTab.isWhole], [1, true]);
+      assert.deepEqual([fromTab.upcoming.length, fromTab.isComplete], [1, true]);
       upstream.fault({ on: "streams", times: 2, as });
       await assert.rejects(look(), { name: "UpstreamError", fault: "unusable", isWall: true });
       assert.deepEqual(loaded(), ["live", "streams"]);
       const fromLive = await look();
-      assert.deepEqual([fromLive.upcoming.length, fromLive.isWhole], [1, false]);
+      assert.deepEqual([fromLive.upcoming.length, fromLive.isComplete], [1, false]);
     }
   });
 
