@@ -1,6 +1,7 @@
 /**
- * The exchange of rooms between instances on one store: this instance adopts rooms without an owner, and
- * hands on those that another one should read.
+ * The exchange of rooms between lives and instances on one store: this instance adopts rooms without an
+ * owner, after a start also those that it read in its last life, as a single process does. It hands
+ * on rooms that another instance should read.
  */
 import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
