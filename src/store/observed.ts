@@ -111,7 +111,7 @@ export function observed(
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
     isFull: () => health.isFull,
   });
-  const tallier = new Tallier(operations, clock, (key, error) => telemetry.store.uncounted(key, error));
+  const tallier = new Tallier(operations, clock, telemetry);
   /**
    * Blanking removes authors and amounts, so the messages are counted first. If the store fails then, the
    * append fails, too. Any other failure is a bug in counting, which must not stop the chat.

@@ -26,22 +26,17 @@ const ROUND_MS = 600_000;
 export class Tallier {
   readonly #store: Tallying & Pick<Store, "getAccount">;
   readonly #clock: Clock;
-  readonly #onBug: (key: ChatKey, error: unknown) => void;
+  readonly #telemetry: Telemetry;
   /** The rooms to count, the first one next. */
   readonly #waiting = new Set<ChatKey>();
   readonly #catchingUp = new Map<ChatKey, Promise<void>>();
   readonly #closed = new AbortController();
   #isWorking = false;
 
-  /** `onBug`: called if a room cannot be counted although the store works. */
-  constructor(
-    store: Tallying & Pick<Store, "getAccount">,
-    clock: Clock,
-    onBug: (key: ChatKey, error: unknown) => void,
-  ) {
+  constructor(store: Tallying & Pick<Store, "getAccount">, clock: Clock, telemetry: Telemetry) {
     this.#store = store;
     this.#clock = clock;
-    this.#onBug = onBug;
+    this.#telemetry = telemetry;
   }
 
   /** Call it after an append. Counts the room from time to time. */
@@ -75,7 +70,7 @@ export class Tallier {
     try {
       return await this.#store.tally(key, STEP_MESSAGES);
     } catch (error) {
-      if (!isUnavailable(error)) this.#onBug(key, error);
+      if (!isUnavailable(error)) this.#telemetry.store.uncounted(key, error); // a bug
       return 0;
     }
   }
