@@ -28,7 +28,7 @@ import { type EntryHost, type EntrySettings, ROOM_STATES, type RoomState } from 
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
-import { stopEntries } from "./stop.ts";
+import { endAll, windDownAll } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
@@ -364,11 +364,11 @@ export class Rooms {
   async stop(): Promise<void> {
     this.#stopped.abort();
     for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
-    const viewers = () => {
-      const rooms = [...this.#openRooms(), ...this.#unopened()];
-      return [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
-    };
-    await stopEntries([...this.#entries.values()], viewers, this.#clock);
+    const entries = [...this.#entries.values()];
+    await windDownAll(entries, this.#clock);
+    const rooms = [...this.#openRooms(), ...this.#unopened()];
+    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting], this.#clock);
+    for (const entry of entries) entry.close();
     for (const room of this.#unopened()) room.close();
   }
 

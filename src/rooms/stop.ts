@@ -13,23 +13,24 @@ const GIVE_BACK_MS = 500;
 /** The time over which the streams are ended, so that their viewers do not reconnect all at once. */
 const END_SPREAD_MS = 1500;
 
-/** `viewers`: all viewers, also those in no room. It is called once the rooms are given back. */
-export async function stopEntries(
-  entries: readonly Pick<VideoEntry, "windDown" | "close">[],
-  viewers: () => readonly { end(): void }[],
+/** The current polls become durable, and the rooms are given back. */
+export async function windDownAll(
+  entries: readonly Pick<VideoEntry, "windDown">[],
   clock: Clock,
 ): Promise<void> {
   using limit = new Deadline(clock, WIND_DOWN_MS + GIVE_BACK_MS);
   const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
   // Holds that are not given back within the limit expire by themselves.
   await unlessAborted(Promise.allSettled(ends), limit.signal).catch(() => {});
-  const last = viewers();
-  const spreadMs = Math.min(END_SPREAD_MS, last.length);
+}
+
+/** The streams end, one after the other. */
+export async function endAll(viewers: readonly { end(): void }[], clock: Clock): Promise<void> {
+  const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
   await Promise.all(
-    last.map(async (viewer) => {
+    viewers.map(async (viewer) => {
       await clock.sleep(clock.random() * spreadMs);
       viewer.end();
     }),
   );
-  for (const entry of entries) entry.close();
 }
