@@ -89,6 +89,12 @@ export type OpeningResult =
   | { is: "ended" }
   | { is: "elsewhere" };
 
+/** During an opening: the hold of the live chat, and that of the replay, if it is taken already. */
+interface Holds {
+  live: Hold;
+  replay: Hold | undefined;
+}
+
 function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
   return new HiddenTime(egresses.witness, settings.hiddenMs);
 }
@@ -181,22 +187,9 @@ export class OwnedRoom {
     try {
       const holds = { live: hold, replay };
       const opened = await OwnedRoom.#readAndStore(holds, asked, applicant, { egress, about }, parts, signal);
-      if (opened.is === "opened") return opened;
-      egress.leave();
+      if (opened.is !== "opened") egress.leave();
       if (opened.is !== "absent") return opened;
-      const { room } = hold;
-      const absence = hiddenTime(parts).settled(opened.absence, room && notHiddenAt(room));
-      await about.told(absence.video);
-      if (isFinal(absence)) {
-        if (isOpen(room)) return await OwnedRoom.#end(hold, room, asked, parts);
-        if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
-          await using last = replay ?? (await parts.store.ownership.take(replayKey));
-          if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, asked, parts);
-        }
-      }
-      if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
-        return { is: "absent", absence };
-      return { is: "opened", owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
+      return await OwnedRoom.#withoutChat(holds, opened.absence, asked, applicant, about, parts);
     } catch (error) {
       egress.leave();
       throw error;
@@ -204,11 +197,36 @@ export class OwnedRoom {
   }
 
   /**
-   * Reads the chat's page and first answer, and stores them in its room. `holds`: of the live chat; and of
-   * the replay, if it is taken already.
+   * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a viewer
+   * that waits has a cursor of the stored room, that is opened and waits, too.
    */
+  static async #withoutChat(
+    { live, replay }: Holds,
+    said: Absence,
+    asked: CallStart,
+    applicant: Pick<RoomApplicant, "hasReturningViewer">,
+    about: AboutVideo,
+    parts: OwnedRoomParts,
+  ): Promise<OpeningResult> {
+    const { room } = live;
+    const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
+    await about.told(absence.video);
+    if (isFinal(absence)) {
+      if (isOpen(room)) return await OwnedRoom.#end(live, room, asked, parts);
+      const replayKey = chatKey(chatOf(live.key).videoId, "replay");
+      if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
+        await using last = replay ?? (await parts.store.ownership.take(replayKey));
+        if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, asked, parts);
+      }
+    }
+    if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
+      return { is: "absent", absence };
+    return { is: "opened", owned: await OwnedRoom.#awaiting(live, room, absence, asked, parts) };
+  }
+
+  /** Reads the chat's page and first answer, and stores them in its room. */
   static async #readAndStore(
-    holds: { live: Hold; replay: Hold | undefined },
+    holds: Holds,
     asked: CallStart,
     applicant: Pick<RoomApplicant, "found" | "reopens">,
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
