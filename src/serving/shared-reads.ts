@@ -8,7 +8,7 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
-import { Held } from "./held-message.ts";
+import { FramedMessage } from "./framed-message.ts";
 import type { RoomLog } from "./room-log.ts";
 import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
@@ -28,7 +28,7 @@ const MAX_READ_BYTES = 4 * 1024 * 1024;
 
 /** The messages that a read has found, which are all up to cursor `to`. */
 interface Found {
-  messages: readonly Held[];
+  messages: readonly FramedMessage[];
   to: number;
 }
 
@@ -116,7 +116,7 @@ export class SharedReads {
     const found = retryRead(this.#clock, this.#closed, async () => {
       const range = { after, to: this.#tail.head, limit, isNewest: false }; // the log may have more
       const { messages, to } = await readPart(this.#log, this.#chat, { types, ...range });
-      return { messages: messages.map((message) => new Held(message)), to };
+      return { messages: messages.map((message) => new FramedMessage(message)), to };
     });
     const read: Read = { after, found };
     keepUnlessFailed(this.#reads, key, read, found);

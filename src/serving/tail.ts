@@ -6,7 +6,7 @@ import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
-import { Held } from "./held-message.ts";
+import { FramedMessage } from "./framed-message.ts";
 import type { MessageFilter } from "./message-filter.ts";
 import { BACKFILL_MAX } from "./resume.ts";
 
@@ -42,7 +42,7 @@ export interface TailSettings {
 }
 
 export class Tail {
-  #held: Held[] = [];
+  #held: FramedMessage[] = [];
   #bytes = 0;
   #head: number;
   /** The next chunk for viewers of a feed, by its key and their cursor. */
@@ -107,7 +107,7 @@ export class Tail {
         throw new Error(`tail at ${this.#head} was handed cursor ${message.cursor}`);
       }
       this.#head = message.cursor;
-      const held = new Held(message);
+      const held = new FramedMessage(message);
       this.#bytes += held.size;
       this.#held.push(held);
     }
@@ -133,7 +133,7 @@ export class Tail {
     for (const [i, before] of this.#held.entries()) {
       const message = afterDeletions(before.message, deletions);
       if (message === before.message) continue;
-      const held = new Held(message);
+      const held = new FramedMessage(message);
       this.#bytes += held.size - before.size;
       this.#held[i] = held;
     }
@@ -175,7 +175,7 @@ export class Tail {
     for (const { message } of this.#heldBetween(after, last)) yield message;
   }
 
-  *#heldBetween(after: number, last: number): Iterable<Held> {
+  *#heldBetween(after: number, last: number): Iterable<FramedMessage> {
     for (let i = after - this.floor; i < last - this.floor; i++) {
       const held = this.#held[i];
       if (held) yield held;
@@ -189,7 +189,7 @@ export class Tail {
  */
 export function assembleChunk(
   { to, head }: { to: number; head: number },
-  messages: Iterable<Held>,
+  messages: Iterable<FramedMessage>,
   { form, filter }: Feed,
   isShared: boolean,
 ): Chunk {

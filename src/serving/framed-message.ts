@@ -4,7 +4,7 @@ import type { Form } from "./form.ts";
 import { typeBit } from "./type-filter.ts";
 
 /** A message in memory, encoded once by each writer. */
-export class Held {
+export class FramedMessage {
   readonly message: StoredMessage;
   /** The bit of its type, for filters. */
   readonly bit: number;
