@@ -36,11 +36,11 @@ export async function acquireRoom(
     applicant.assertPlace(expectedOf(stored));
     const goingOn = stored.find((room) => isGoingOn(room, parts));
     if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
-    const opening = goingOn
+    const result = goingOn
       ? await resumeRoom(goingOn, parts)
       : await openInTurn(stored, videoId, applicant, parts, stopped);
-    if (opening.is === "opened" || opening.is === "absent") return opening;
-    if (opening.is === "ended") continue; // it is served as one that ended recently
+    if (result.is === "opened" || result.is === "absent") return result;
+    if (result.is === "ended") continue; // it is served as one that ended recently
     const read = stored.find(isUnfinished);
     if (read) return { followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
@@ -73,6 +73,6 @@ async function openInTurn(
   const wasOpen = stored.some(({ end }) => end?.state !== "ended");
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
-  using opening = await applicant.queued.turn(rank, stopped);
-  return await OwnedRoom.openFromPage(videoId, opening, applicant, parts, stopped);
+  using turn = await applicant.queued.turn(rank, stopped);
+  return await OwnedRoom.openFromPage(videoId, turn, applicant, parts, stopped);
 }

@@ -143,10 +143,10 @@ export class OwnedRoom {
    * not open. Rejects with `UnreadablePosition` and `StoreError`.
    */
   static async resume(key: ChatKey, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
-    const asked = startedNow(parts.clock);
+    const began = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(key);
     if (!hold?.room || hold.room.end) return undefined;
-    return OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts, { room });
+    return OwnedRoom.#fromCheckpoint(hold, hold.room, began, parts, { room });
   }
 
   /**
@@ -160,19 +160,19 @@ export class OwnedRoom {
    */
   static async openFromPage(
     videoId: string,
-    opening: OpeningTurn,
+    turn: OpeningTurn,
     applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<OpeningResult> {
-    const asked = startedNow(parts.clock);
+    const began = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(chatKey(videoId, "live"));
     if (!hold) return { is: "elsewhere" };
     // While this instance waited for its turn, another one may have read the room and given it back.
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
-      return { is: "opened", owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
+      return { is: "opened", owned: OwnedRoom.#fromCheckpoint(hold, hold.room, began, parts) };
     }
     const replayKey = chatKey(videoId, "replay");
     const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
@@ -182,14 +182,14 @@ export class OwnedRoom {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(hold.key, "position");
     }
-    const egress = new RoomEgress(videoId, opening.egress, parts.egresses, parts);
+    const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
     const about = new AboutVideo(videoId, { ...parts, egress });
     try {
       const holds = { live: hold, replay };
-      const opened = await OwnedRoom.#readAndStore(holds, asked, applicant, { egress, about }, parts, signal);
+      const opened = await OwnedRoom.#readAndStore(holds, began, applicant, { egress, about }, parts, signal);
       if (opened.is !== "opened") egress.leave();
       if (opened.is !== "absent") return opened;
-      return await OwnedRoom.#withoutChat(holds, opened.absence, asked, applicant, about, parts);
+      return await OwnedRoom.#withoutChat(holds, opened.absence, began, applicant, about, parts);
     } catch (error) {
       egress.leave();
       throw error;
@@ -203,7 +203,7 @@ export class OwnedRoom {
   static async #withoutChat(
     { live, replay }: Holds,
     said: Absence,
-    asked: CallStart,
+    began: CallStart,
     applicant: Pick<RoomApplicant, "hasReturningViewer">,
     about: AboutVideo,
     parts: OwnedRoomParts,
@@ -212,22 +212,22 @@ export class OwnedRoom {
     const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
     await about.told(absence.video);
     if (isFinal(absence)) {
-      if (isOpen(room)) return await OwnedRoom.#end(live, room, asked, parts);
+      if (isOpen(room)) return await OwnedRoom.#end(live, room, began, parts);
       const replayKey = chatKey(chatOf(live.key).videoId, "replay");
       if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
         await using last = replay ?? (await parts.store.ownership.take(replayKey));
-        if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, asked, parts);
+        if (isOpen(last?.room)) return await OwnedRoom.#end(last, last.room, began, parts);
       }
     }
     if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
       return { is: "absent", absence };
-    return { is: "opened", owned: await OwnedRoom.#awaiting(live, room, absence, asked, parts) };
+    return { is: "opened", owned: await OwnedRoom.#awaiting(live, room, absence, began, parts) };
   }
 
   /** Reads the chat's page and first answer, and stores them in its room. */
   static async #readAndStore(
     holds: Holds,
-    asked: CallStart,
+    began: CallStart,
     applicant: Pick<RoomApplicant, "found" | "reopens">,
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
@@ -272,13 +272,13 @@ export class OwnedRoom {
       await store.finish(hold, ENDED); // as of now: it has just been found again
       return { is: "ended" };
     }
-    return await OwnedRoom.#store(hold, asked, standing, { egress, about }, parts);
+    return await OwnedRoom.#store(hold, began, standing, { egress, about }, parts);
   }
 
   /** Stores a chat's page and first answer, and begins to poll. */
   static async #store(
     hold: Hold,
-    asked: CallStart,
+    began: CallStart,
     { page, first }: BootstrappedChat,
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
@@ -287,7 +287,7 @@ export class OwnedRoom {
     const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = isReplayChat(chatType);
-    const unread = hold.room && gapBetween(lastRead(hold.room, asked, clock), hold.room, page.wallAt);
+    const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
     const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const shown = { notHiddenAt: hiddenTime(parts).upstreamNow };
@@ -307,17 +307,17 @@ export class OwnedRoom {
     hold: Hold,
     record: RoomRecord,
     absence: AwaitedAbsence,
-    asked: CallStart,
+    began: CallStart,
     parts: OwnedRoomParts,
   ): Promise<OwnedRoom> {
     const { clock } = parts;
     const isGood = absence.is === "off";
     const { upstreamNow } = hiddenTime(parts);
-    const suspectedGap = isGood ? gapUntilNow(record, asked, parts) : undefined;
+    const suspectedGap = isGood ? gapUntilNow(record, began, parts) : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], suspectedGap }], {
       position: knownPosition(record),
-      startedAt: isGood ? asked.startedAt : lastRead(record, asked, clock).startedAt,
+      startedAt: isGood ? began.startedAt : lastRead(record, began, clock).startedAt,
       notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
       egress: lastEgress(record),
       absence,
@@ -334,13 +334,13 @@ export class OwnedRoom {
   static async #end(
     hold: Hold,
     room: RoomRecord,
-    asked: CallStart,
+    began: CallStart,
     parts: OwnedRoomParts,
   ): Promise<OpeningResult> {
     const { clock, store, telemetry } = parts;
     const { videoId, chat } = chatOf(hold.key);
-    const { startedAt } = lastRead(room, asked, clock);
-    const gap = chat === "live" ? gapUntilNow(room, asked, parts) : undefined;
+    const { startedAt } = lastRead(room, began, clock);
+    const gap = chat === "live" ? gapUntilNow(room, began, parts) : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], suspectedGap: gap, isLast: true }], { position, startedAt });
@@ -349,11 +349,11 @@ export class OwnedRoom {
     return { is: "ended" };
   }
 
-  /** `asked`: as in `lastRead`. `awaited`: as in `PollerStart`, if a page has just said so. */
+  /** `began`: as in `lastRead`. `awaited`: as in `PollerStart`, if a page has just said so. */
   static #fromCheckpoint(
     hold: Hold,
     record: RoomRecord,
-    asked: CallStart,
+    began: CallStart,
     parts: OwnedRoomParts,
     given: { room?: Room | undefined; awaited?: PollerStart["awaited"] } = {},
   ): OwnedRoom {
@@ -367,7 +367,7 @@ export class OwnedRoom {
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
     const awaited = given.awaited ?? (absence && { absence, isNew: false });
-    const last = lastRead(record, asked, clock);
+    const last = lastRead(record, began, clock);
     const start = { position, ...last, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
@@ -513,19 +513,19 @@ function wallAt({ startedUptime }: CallStart, clock: Clock): number {
 }
 
 /**
- * The times of the last read of a stored room. `asked`: the time just before the room was taken. The store
- * computed the record's age (`lastReadAgoMs`) after that. So `asked` minus the age is the time of the last
+ * The times of the last read of a stored room. `began`: the time just before the room was taken. The store
+ * computed the record's age (`lastReadAgoMs`) after that. So `began` minus the age is the time of the last
  * read or earlier, but never later, however long the room took to be taken.
  */
-function lastRead(record: RoomRecord, asked: CallStart, clock: Clock): CallTimes {
+function lastRead(record: RoomRecord, began: CallStart, clock: Clock): CallTimes {
   const agoMs = lastReadAgoMs(record);
-  const [at, uptime] = [asked.startedAt - agoMs, asked.startedUptime - agoMs];
+  const [at, uptime] = [began.startedAt - agoMs, began.startedUptime - agoMs];
   return {
     startedAt: at,
     startedUptime: uptime,
     answeredAt: at,
     answeredUptime: uptime,
-    wallAt: wallAt(asked, clock) - agoMs,
+    wallAt: wallAt(began, clock) - agoMs,
   };
 }
 
@@ -540,12 +540,12 @@ function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: n
  */
 function gapUntilNow(
   room: RoomRecord,
-  asked: CallStart,
+  began: CallStart,
   { clock, settings }: OwnedRoomParts,
 ): Gap | undefined {
-  const last = lastRead(room, asked, clock);
-  const isLate = unreadBetween(last, answeredNow(asked, clock)) > settings.windowMs;
-  return isLate ? gapBetween(last, room, wallAt(asked, clock)) : undefined;
+  const last = lastRead(room, began, clock);
+  const isLate = unreadBetween(last, answeredNow(began, clock)) > settings.windowMs;
+  return isLate ? gapBetween(last, room, wallAt(began, clock)) : undefined;
 }
 
 /** The reason of the gap when a room is read again. */
