@@ -153,10 +153,10 @@ export class OwnedRoom {
    * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
    * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
    * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
-   * changed. A live chat that was read before, and is over, is ended, and a replay that is kept whole stays
-   * so. Calls `found` when the chat is found, before it is read. A stored room whose chat may come back waits
-   * for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and
-   * `StoreError`.
+   * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
+   * its last message is not read again. Calls `found` when the chat is found, before it is read. A stored
+   * room whose chat may come back waits for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap`
+   * does, and with `RelayError` CAPACITY and `StoreError`.
    */
   static async openFromPage(
     videoId: string,
@@ -513,9 +513,9 @@ function wallAt({ startedUptime }: CallStart, clock: Clock): number {
 }
 
 /**
- * The times of the last read of a stored room. `began`: the time just before the room was taken. The store
- * computed the record's age (`lastReadAgoMs`) after that. So `began` minus the age is the time of the last
- * read or earlier, but never later, however long the room took to be taken.
+ * The times of the last read of a stored room. `began`: just before the room was taken. The store computed
+ * the record's age (`lastReadAgoMs`) after that, so `began` minus the age can only be too early, which at
+ * worst suspects a gap.
  */
 function lastRead(record: RoomRecord, began: CallStart, clock: Clock): CallTimes {
   const agoMs = lastReadAgoMs(record);

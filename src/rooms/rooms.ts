@@ -155,10 +155,9 @@ export class Rooms {
   }
 
   /**
-   * Counts the chats of a connection with several as openings of its address, as far as they are not open,
-   * until the result is disposed of: then each has begun, and counts by itself. Throws `RelayError` CAPACITY
-   * if none of them could be opened in time. (A single chat takes the place of the oldest that waits for its
-   * address.)
+   * Counts those chats of a connection that are not open as openings of its address, until the result is
+   * disposed of: by then each has begun, and counts by itself. Throws `RelayError` CAPACITY if they could
+   * not all be opened in time. (A connection with one chat displaces the oldest that waits for its address.)
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;
@@ -229,9 +228,9 @@ export class Rooms {
   }
 
   /**
-   * As `EntryHost.resolveChat`, without opening the video; the request also for a newcomer while the store
-   * does not say. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the position,
-   * and with `StoreError`: only the store says which chat has a cursor, and is a video's log.
+   * The room that serves a viewer whose chat has ended, else its request. While the store fails, a newcomer
+   * gets its request back. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the
+   * position, and with `StoreError`: only the store says which chat has a cursor, and is a video's log.
    */
   async #resolveStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;

@@ -5,9 +5,7 @@ import type { Form, Packet } from "./form.ts";
 export interface Sink {
   /** The form of everything written to it. */
   readonly form: Form;
-  /**
-   * `cursor`: of a connection with one chat, the client has everything up to it once the packet is there.
-   */
+  /** `cursor`: with this packet, the client of a single chat has everything up to it. */
   write(packet: Packet, cursor?: number): void;
   /** Whether it takes no more for now, and a drain or its end follows. */
   readonly isFull: boolean;

@@ -77,10 +77,9 @@ function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
 }
 
 /**
- * Completes an answer from a page that was loaded after it. Items of the page that are newer than the answer
- * are dropped: the next answer brings them, with everything in between. `heldSince`, in the format of
- * `publishedAt`: no later answer brings anything sent before it. `heldSince` decides if the answer holds only
- * repeats of old messages.
+ * Completes an answer from a page that was loaded after it. Items of the page beyond the answer's newest, or
+ * beyond `heldSince` if that is later, are dropped: the next answer brings them, with everything in between.
+ * `heldSince`, in the format of `publishedAt`: nothing sent before it comes in a later answer.
  */
 export function completeInOrder(
   answer: readonly Item[],
