@@ -56,10 +56,13 @@ export interface EntryHost {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly settings: EntrySettings;
+  /** The videos that wait to be opened. */
+  readonly openings: OpeningQueue<OpeningTurn>;
+  /** Aborts when the service stops. */
+  readonly stopped: AbortSignal;
+
   /** The number of rooms that this instance reads. */
   roomsRead(): number;
-  /** Aborts when the service stops. */
-  stopped: AbortSignal;
   /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
   assertCapacity(entry: VideoEntry, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
@@ -74,8 +77,6 @@ export interface EntryHost {
   resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
   /** The stored chats of a video, in a read that all who ask share. Rejects with `StoreError`. */
   stored(videoId: string): Promise<StoredChat[]>;
-  /** The videos that wait to be opened. */
-  readonly openings: OpeningQueue<OpeningTurn>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
 }

@@ -40,7 +40,7 @@ export class FollowedRoom implements Followed {
   }
 
   /** Also rejects with `UnreadablePosition`. */
-  async takenOver(host: EntryHost): Promise<OwnedRoom | undefined> {
+  async takenOver(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { key } = this.room;
     const over = AbortSignal.any([this.#left.signal, host.stopped]);

@@ -89,15 +89,15 @@ export class Rooms {
       clock,
       telemetry,
       settings,
+      openings: this.openings,
+      stopped: this.#stopped.signal,
+      roomsRead: () => this.ownedEntries().length,
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
-      openings: this.openings,
       resolveChat: (request) => this.#resolveChat(request),
-      retire: (room) => this.#retired.add(room),
-      roomsRead: () => this.ownedEntries().length,
-      stopped: this.#stopped.signal,
       stored: (videoId) => this.#stored(videoId),
+      retire: (room) => this.#retired.add(room),
     };
     const { rooms, viewers } = telemetry;
     rooms.watch({

@@ -25,7 +25,7 @@ export interface Followed {
    * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
    * first. Absent if it can never take it over.
    */
-  takenOver?(host: EntryHost): Promise<OwnedRoom | undefined>;
+  takenOver?(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined>;
   /** Ends the attempts to take the room over. */
   leave?(): void;
 }
