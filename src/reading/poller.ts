@@ -257,7 +257,7 @@ export class Poller {
     const added = await this.#append(batches, answer.position, options.signal);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
-    if (!this.#isReplay || added > 0) this.#progress(now);
+    if (!this.#isReplay || added > 0) this.#advanced(now);
     if (!this.#isReplay) {
       this.#tokenHealth.observe(added, now);
       this.#timeline.added(added, now);
@@ -353,7 +353,7 @@ export class Poller {
       const times = answeredNow(asked, clock);
       gap = this.#timeline.silent(times, before?.isConfirmed === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
-      this.#progress(times.answeredAt);
+      this.#advanced(times.answeredAt);
       this.#timeline.heldUp("unreachable");
     } else this.#hidden();
     await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
@@ -411,7 +411,8 @@ export class Poller {
     return { delayMs: 0 };
   }
 
-  #progress(now: number): void {
+  /** An answer advanced the reading, or a page said that there is nothing to read. */
+  #advanced(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
     this.#timeline.progressed();
