@@ -217,7 +217,7 @@ export class VideoEntry {
   close(): void {
     const { room } = this;
     this.#vacate();
-    room?.close();
+    room?.disconnect();
   }
 
   #beginOpening(options: OpenOptions = {}): Opening {

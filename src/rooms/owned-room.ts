@@ -481,13 +481,13 @@ export class OwnedRoom {
     this.room.finish(RELEASED);
     this.#stopPolling();
     await this.#reading;
-    this.room.close(); // if the release is not stored, the log does not end
+    this.room.disconnect(); // if the release is not stored, the log does not end
   }
 
   /** Ends a room that has failed. The stored room stays as it is, for its next owner. */
   abandon(): void {
     this.#stopPolling();
-    this.room.close();
+    this.room.disconnect();
   }
 
   #stopPolling(reason?: unknown): void {

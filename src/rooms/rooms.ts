@@ -368,7 +368,7 @@ export class Rooms {
     const rooms = [...this.#openRooms(), ...this.#unopened()];
     await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting], this.#clock);
     for (const entry of entries) entry.close();
-    for (const room of this.#unopened()) room.close();
+    for (const room of this.#unopened()) room.disconnect();
   }
 
   /** Whether the instance is about to stop, so that it takes no more rooms. */
@@ -436,7 +436,7 @@ export class Rooms {
   async #isOver(room: Room): Promise<boolean> {
     await this.#tickRoom(room);
     if (room.viewerCount > 0) return false;
-    room.close();
+    room.disconnect();
     return true;
   }
 

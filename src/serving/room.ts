@@ -90,7 +90,7 @@ export class Room implements ViewerHost, StartingRoom {
   readonly #starts: Starts;
   /** The readers that poll, between two polls. */
   readonly #betweenPolls = new BetweenPolls();
-  readonly #closed = new AbortController();
+  readonly #disconnected = new AbortController();
   /** The facts that viewers have asked for. */
   readonly #facts = new Map<FactName, FactFrames>();
   /** Number of viewers whose start is being looked up. */
@@ -114,7 +114,7 @@ export class Room implements ViewerHost, StartingRoom {
     this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
-    this.#pages = new SharedReads(key, log, this.tail, clock, this.#closed.signal);
+    this.#pages = new SharedReads(key, log, this.tail, clock, this.#disconnected.signal);
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
@@ -149,21 +149,21 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#parts.clock.monotonic();
   }
 
-  /** Relays the log from the tail's head. Resolves when the room ends or closes. Later calls join it. */
+  /** Relays the log from its head. Resolves when the room ends or is disconnected. Later calls join. */
   follow(): Promise<void> {
     this.#following ??= this.#follow();
     return this.#following;
   }
 
   async #follow(): Promise<void> {
-    const { signal } = this.#closed;
+    const { signal } = this.#disconnected;
     for await (const next of this.#parts.store.follow(this.key, this.tail.head, signal)) {
       const durableAt = this.now();
       if (this.#parts.settings.isBlanking) this.#pages.forget(); // they may be from before a deletion
       if (Array.isArray(next)) {
         this.tail.push(next);
       } else if (next.state !== "released" || this.#end) this.finish(next);
-      else return this.close(); // the owner has released it: viewers reconnect, which opens it again
+      else return this.disconnect(); // the owner has released it: viewers reconnect, which opens it again
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
       this.#parts.telemetry.viewers.published(this.now() - durableAt);
     }
@@ -194,7 +194,7 @@ export class Room implements ViewerHost, StartingRoom {
       const asked = request.facts?.filter((name) => name !== "standing" || this.#hasStanding);
       const facts = asked && (await Promise.all(asked.map((name) => this.#known(name))));
       const places = facts?.map((fact) => fact.place());
-      if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#closed.signal);
+      if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#disconnected.signal);
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
       if (sink.form.isWhole) this.#betweenPolls.asked();
@@ -203,8 +203,8 @@ export class Room implements ViewerHost, StartingRoom {
       const viewer = new Viewer(this, sink, feed, cursor, reported, places);
       this.#viewers.add(viewer);
       this.#parts.census.viewers += 1;
-      // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
-      if (this.#closed.signal.aborted) viewer.end();
+      // If the room was disconnected meanwhile, the viewer is ended and reconnects to the room's next owner.
+      if (this.#disconnected.signal.aborted) viewer.end();
       else viewer.start(this.#init(cursor));
     } finally {
       this.#adding -= 1;
@@ -229,10 +229,10 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#facts.get("standing")?.fact?.value !== undefined;
   }
 
-  /** Resolves once `isAwaited` is known, if it can be true at all, or the room is closed. */
+  /** Resolves once `isAwaited` is known, if it can be true at all, or the room is disconnected. */
   async hearStanding(): Promise<void> {
     if (!this.#hasStanding) return;
-    const { signal } = this.#closed;
+    const { signal } = this.#disconnected;
     await retryRead(this.#parts.clock, signal, () => this.#known("standing")).catch((error) =>
       this.broken(error),
     );
@@ -244,7 +244,7 @@ export class Room implements ViewerHost, StartingRoom {
     const begin = () =>
       new FactFrames(
         this.videoId,
-        store.fact(this.key, name, this.#closed.signal),
+        store.fact(this.key, name, this.#disconnected.signal),
         () => inSlices(this.#viewers, clock, (viewer) => viewer.pump()),
         (error) => this.broken(error),
       );
@@ -301,13 +301,13 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   /** Stops following, and disconnects the remaining viewers. */
-  close(): void {
-    this.#closed.abort();
+  disconnect(): void {
+    this.#disconnected.abort();
     for (const viewer of this.#viewers) viewer.end();
   }
 
   broken(error: unknown): void {
-    if (!this.#closed.signal.aborted) this.#parts.telemetry.rooms.broken(this.key, error);
+    if (!this.#disconnected.signal.aborted) this.#parts.telemetry.rooms.broken(this.key, error);
   }
 
   failed(viewer: Viewer, error: unknown): void {

@@ -117,7 +117,7 @@ test("a viewer that waits for the store when its room closes is ended in order, 
   const resets: string[] = [];
   sink.reset = () => void resets.push("reset");
   await enter(() => sink);
-  room.close();
+  room.disconnect();
   await nextTurn();
   assert.deepEqual([sink.closedBy, resets], ["end", []]);
   assert.doesNotMatch(
@@ -129,7 +129,7 @@ test("a viewer that waits for the store when its room closes is ended in order, 
 test("a viewer that enters a room while it closes is ended, so that it can come back", async (t) => {
   const { room, sink, enter } = await roomWithoutStore(t);
   await enter(() => {
-    room.close();
+    room.disconnect();
     return sink;
   });
   await nextTurn();
