@@ -10,6 +10,7 @@ import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.t
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
+import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
@@ -168,7 +169,7 @@ export class VideoEntry {
    * Rejects with `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that,
    * and CAPACITY if it has a cursor of the replay while the live chat is read, or was opened for others.
    */
-  #addTo(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
+  #addTo(room: Room, request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
     const { chat, replay } = request;
     if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("live"));
     if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));

@@ -34,6 +34,7 @@ import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { ReadingTimeline } from "../reading/timeline.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
+import type { HistoryEnd } from "../serving/starts.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { ifUnavailable, isFenced, type RoomRecord } from "../store/port.ts";
@@ -69,14 +70,10 @@ export interface OwnedRoomParts extends RoomParts {
     };
 }
 
-/**
- * A room that was just opened. `historyEnd`: for the viewers that waited for it, messages up to this cursor
- * count as history, of which a viewer gets only its backfill; later ones are sent in full. 0: there is no
- * history.
- */
+/** A room that was just opened. `historyEnd`: for the viewers that waited for it. */
 export interface JustOpened {
   owned: OwnedRoom;
-  historyEnd?: number;
+  historyEnd?: HistoryEnd;
 }
 
 /**
@@ -298,7 +295,7 @@ export class OwnedRoom {
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
     telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
     // The viewers that waited for a replay get all of it, so nothing counts as history.
-    const historyEnd = isReplay ? 0 : (lastOfHistory(batches, page, added) ?? hold.head);
+    const historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
     return { is: "opened", owned, historyEnd };
   }
 

@@ -8,6 +8,7 @@ import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
+import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import type { EntryHost } from "./entry-host.ts";
@@ -30,14 +31,17 @@ export interface Followed {
   leave?(): void;
 }
 
-/** An opened room. `historyEnd`: as in `JustOpened`; if absent, the room's head. */
+/** An opened room. `historyEnd`: for the viewers that waited for it; if absent, the room's head. */
 export interface OpenedRoom {
   room: Room;
-  historyEnd?: number | undefined;
+  historyEnd?: HistoryEnd | undefined;
 }
 
 /** What an opening acquires: an ended room, one that is read here, or one that another instance reads. */
-export type AcquiredRoom = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
+export type AcquiredRoom =
+  | { ended: EndedRoom }
+  | JustOpened
+  | { followed: Followed; historyEnd?: HistoryEnd };
 
 /** The standing of a chat that has no room. */
 export interface NoRoom {

@@ -26,7 +26,7 @@ import type { RoomLog } from "./room-log.ts";
 import { SharedReads } from "./shared-reads.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
-import { type Beginning, type StartingRoom, Starts } from "./starts.ts";
+import { type Beginning, type HistoryEnd, type StartingRoom, Starts } from "./starts.ts";
 import { type Chunk, Tail, type TailSettings } from "./tail.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
@@ -183,11 +183,8 @@ export class Room implements ViewerHost, StartingRoom {
     this.#chats = { chats };
   }
 
-  /**
-   * Adds a viewer. `historyEnd`: the cursor up to which messages are history, for a viewer without a cursor
-   * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
-   */
-  async add(request: StreamRequest, historyEnd?: number): Promise<void> {
+  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and the error of `open`. */
+  async add(request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#adding += 1;
     try {

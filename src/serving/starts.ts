@@ -20,6 +20,12 @@ const READ_MESSAGES = 500;
 /** Messages examined for a backfill whose filter needs more than the type. */
 const MAX_EXAMINED = 20_000;
 
+/**
+ * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
+ * its backfill; later ones are sent in full. `none`: all messages are sent.
+ */
+export type HistoryEnd = number | "none";
+
 /** Where a connection asks to begin. */
 export interface Beginning {
   /** The cursor to resume after. */
@@ -66,11 +72,8 @@ export class Starts {
     this.#log = log;
   }
 
-  /**
-   * Resolves to the cursor. `historyEnd`: the cursor up to which messages are history, for a viewer without a
-   * cursor to resume from; by default the head. Rejects with `StoreError`.
-   */
-  async find(beginning: Beginning, historyEnd?: number): Promise<number> {
+  /** Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`. */
+  async find(beginning: Beginning, historyEnd?: HistoryEnd): Promise<number> {
     const start = this.#inTail(beginning, historyEnd);
     if (start !== undefined) return start;
     try {
@@ -125,11 +128,12 @@ export class Starts {
    */
   #inTail(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
-    end = this.#room.tail.head,
+    historyEnd?: HistoryEnd,
     isAway = false,
   ): number | undefined {
     const { tail, chatType, isFollowed } = this.#room;
-    if (log === "now") return tail.head;
+    const end = historyEnd ?? tail.head;
+    if (log === "now") return end === "none" ? tail.head : end;
     if (log === "begin") return undefined;
     if (log !== undefined) return tail.holds(log) ? log : undefined;
     if (!this.#log.isRemote) return undefined;
@@ -143,7 +147,7 @@ export class Starts {
 
   async #inLog(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
-    historyEnd?: number,
+    historyEnd?: HistoryEnd,
   ) {
     const isEarlier = this.#range !== undefined;
     let range = await this.range();
@@ -157,7 +161,7 @@ export class Starts {
     // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
     const resumed = resumeCursor(range, lastEventId);
     if (resumed !== undefined) return resumed;
-    const end = historyEnd ?? head;
+    const end = historyEnd === "none" ? floor : (historyEnd ?? head);
     if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
     const isAll = count === Number.POSITIVE_INFINITY || end <= floor;

@@ -8,8 +8,9 @@ import { describe, it } from "node:test";
 import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { historyAnswer } from "../../harness/origin-api.ts";
-import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { assertConsecutive } from "../../support/stream.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 
 /** As the list of rooms shows the room. */
@@ -30,6 +31,26 @@ describe("no room for the video, first viewer connects, bootstrap succeeds", () 
     for (const viewer of viewers) assert.deepEqual(viewer.messages, viewers[0]?.messages);
     assert.equal(viewers[0]?.messages.length, 10);
   });
+});
+
+describe("no room for the video, a reader of its log connects that asks for what follows", () => {
+  const ways: [what: string, options: VirtualRelayOptions, isAtEdge: boolean][] = [
+    ["from memory", {}, false],
+    ["from a disk", { hasDisk: true }, false],
+    ["at an edge", {}, true],
+  ];
+  for (const [what, options, isAtEdge] of ways)
+    it(`gives it (${what}) nothing of the backlog, and all later messages`, async () => {
+      const relay = new VirtualRelay(options);
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+      chat.say(5);
+      const rooms = isAtEdge ? (await virtualEdge(relay)).life.rooms : relay.rooms;
+      const reader = await relay.enter({ videoId: VIDEO, log: "now" }, rooms);
+      await relay.advance(1000);
+      const said = chat.say(2);
+      await relay.advance(30_000);
+      assert.deepEqual(reader.ids, said);
+    });
 });
 
 describe("room polling, another viewer connects for the same video", () => {
