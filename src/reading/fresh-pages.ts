@@ -9,7 +9,7 @@ import type { PollAnswer } from "../upstream/live-chat.ts";
 import { mergeInOrder } from "../upstream/order.ts";
 import { knownByText } from "../upstream/readers/notice.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
+import { areJoined, type Gap, isChatInPlace, type ReadBatch } from "./gap.ts";
 import { unreadBetween } from "./late-answers.ts";
 
 export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
@@ -28,7 +28,7 @@ export interface SpanBefore {
 
 /** Whether the page shows no chat message, so that it proves nothing. */
 function isMute({ items }: FreshPage): boolean {
-  return !items.some(isSaid);
+  return !items.some(isChatInPlace);
 }
 
 /** The last page with a chat message. */
@@ -96,7 +96,7 @@ export function withAnswer(
  */
 export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
-  if (!inTop?.items.some(isSaid) || !all) return [answer];
+  if (!inTop?.items.some(isChatInPlace) || !all) return [answer];
   const isJoined = unreadBetween(inTop, all) <= windowMs || areJoined(inTop.items, all.items);
   return isJoined ? [{ ...inTop, items: answer.items, above: answer.above }] : [inTop, all];
 }
@@ -108,11 +108,11 @@ export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read
  */
 export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
-  const ids = new Set(parts[1].items.filter(isSaid).map(({ message }) => message.id));
+  const ids = new Set(parts[1].items.filter(isChatInPlace).map(({ message }) => message.id));
   return batches.flatMap((batch) => {
-    const begin = batch.items.findIndex((item) => isSaid(item) && ids.has(item.message.id));
+    const begin = batch.items.findIndex((item) => isChatInPlace(item) && ids.has(item.message.id));
     const inTop = batch.items.slice(0, Math.max(begin, 0));
-    if (!batch.suspectedGap || !inTop.some(isSaid)) return [batch];
+    if (!batch.suspectedGap || !inTop.some(isChatInPlace)) return [batch];
     return [
       { ...batch, items: inTop },
       { ...batch, items: batch.items.slice(begin) },

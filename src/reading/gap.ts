@@ -55,14 +55,14 @@ export interface ReadBatch {
 /** Whether both contain the same chat message: then nothing is missing between them. */
 export function areJoined(before: readonly Item[], after: readonly Item[]): boolean {
   const ids = new Set(before.map(({ message }) => message.id));
-  return after.some((item) => isSaid(item) && ids.has(item.message.id));
+  return after.some((item) => isChatInPlace(item) && ids.has(item.message.id));
 }
 
 /**
  * Whether the item is a chat message in its original place. Everything else can be shown again much later:
  * paid items in a ticker, notices and banners with every page, a message that a replacement restores.
  */
-export function isSaid({ message, replaces }: Item): boolean {
+export function isChatInPlace({ message, replaces }: Item): boolean {
   return message.type === "chat" && replaces === undefined;
 }
 
@@ -110,7 +110,7 @@ export function showGaps(
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
   for (const { items, own, suspectedGap, above: shownAbove, isLast } of withMessages(batches, read)) {
     gap = lasting(gap, suspectedGap);
-    if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
+    if (items.some((item) => isChatInPlace(item) && isKnown(item.message.id))) gap = undefined;
     for (const message of own) {
       if (gap && !isKnown(message.id)) {
         show(gap);

@@ -3,7 +3,7 @@
  * messages. A room uses it to estimate how many messages it has missed in a short unread time.
  */
 import type { Item } from "../upstream/readers/reader.ts";
-import { isSaid } from "./gap.ts";
+import { isChatInPlace } from "./gap.ts";
 
 const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */
@@ -47,7 +47,7 @@ export class RecentRate {
 /** Messages per millisecond on a page, from its first to its last chat message. */
 function perMs(page: readonly Item[]): number {
   const times = page
-    .filter(isSaid)
+    .filter(isChatInPlace)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
   const spanMs = Math.max(...times) - Math.min(...times);
   return times.length < 2 ? 0 : (times.length - 1) / Math.max(MIN_OBSERVED_MS, spanMs);

@@ -7,7 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
 import { type GiftMemory, giftIds, joinGifts, NO_GIFTS } from "../../upstream/readers/join-gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
-import { isSaid } from "../gap.ts";
+import { isChatInPlace } from "../gap.ts";
 import { type HeldNotices, type NoticeIds, NoticesRead } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 import { repliedIds, type Threads, ThreadsRead } from "./threads.ts";
@@ -103,7 +103,7 @@ export function resolve(
     if (!since || !held.has(since)) return false;
     const sinceAt = cursors.get(since) ?? 0;
     const isEarlier = (item: Item) =>
-      isSaid(item) && (cursors.get(item.message.id) ?? Number.POSITIVE_INFINITY) < sinceAt;
+      isChatInPlace(item) && (cursors.get(item.message.id) ?? Number.POSITIVE_INFINITY) < sinceAt;
     return (
       i <
       items.findLastIndex(
