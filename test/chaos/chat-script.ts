@@ -24,7 +24,13 @@ export const LOSSY_ROOM = "chaos-live5";
  * shows is new. The simulation judges them.
  */
 const KINDS = SPECIES.filter((kind) => kind !== "engagement");
-const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
+interface Live {
+  videoId: string;
+  perSecond: number;
+  scenario: Partial<Scenario>;
+}
+
+const LIVE: Live[] = [
   { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
   { videoId: "chaos-live2", perSecond: 6, scenario: { ...PAGE, kinds: KINDS } },
   { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable", kinds: KINDS } },
@@ -56,26 +62,14 @@ export const CHANNEL = "@chaos";
 /** A live chat that ends. */
 const BRIEF = { perSecond: 5, scenario: { ...PAGE, kinds: ["text"] } } as const;
 
-export class ChatScript {
+/** The chats of any run: they are opened, speak, and stop. */
+export class Chats {
   readonly rooms: RoomTruth[] = [];
-  /** The live room whose chat ends; a new one follows it. They are the streams of a channel. */
-  brief: RoomTruth;
-  readonly streams: RoomTruth[] = [];
-  /** The room that is read from a recorded chat; when it has ended, a new one follows. */
-  replay: RoomTruth;
-  readonly #upstream: Simulator;
-  readonly #channel: Channel;
-  #stream: Broadcast | undefined;
+  protected readonly upstream: Simulator;
   readonly #traffic = new Map<RoomTruth, { stop(): void }>();
-  #numbered = 0;
-  #longSaid = 0;
 
   constructor(upstream: Simulator) {
-    this.#upstream = upstream;
-    this.#channel = upstream.channel(CHANNEL);
-    for (const live of LIVE) this.#newLive(live);
-    this.brief = this.newBrief();
-    this.replay = this.newReplay();
+    this.upstream = upstream;
   }
 
   /** The rooms whose chats continue. */
@@ -83,9 +77,43 @@ export class ChatScript {
     return this.rooms.filter(({ chatType, mayEnd }) => chatType === "liveChatRenderer" && !mayEnd);
   }
 
+  newLive({ videoId, perSecond, scenario }: Live, chat = this.upstream.chat(videoId, scenario)): RoomTruth {
+    const isLossy = scenario.holdsMs !== undefined;
+    const room = new RoomTruth(chat, "live", { pageLength: scenario.page ?? 0, isLossy });
+    this.rooms.push(room);
+    chat.say(30);
+    this.#traffic.set(room, chat.speak(perSecond));
+    return room;
+  }
+
+  /** Stops the messages of a room, or of all. */
+  hush(...rooms: readonly RoomTruth[]): void {
+    for (const room of rooms.length > 0 ? rooms : this.rooms) this.#traffic.get(room)?.stop();
+  }
+}
+
+export class ChatScript extends Chats {
+  /** The live room whose chat ends; a new one follows it. They are the streams of a channel. */
+  brief: RoomTruth;
+  readonly streams: RoomTruth[] = [];
+  /** The room that is read from a recorded chat; when it has ended, a new one follows. */
+  replay: RoomTruth;
+  readonly #channel: Channel;
+  #stream: Broadcast | undefined;
+  #numbered = 0;
+  #longSaid = 0;
+
+  constructor(upstream: Simulator) {
+    super(upstream);
+    this.#channel = upstream.channel(CHANNEL);
+    for (const live of LIVE) this.newLive(live);
+    this.brief = this.newBrief();
+    this.replay = this.newReplay();
+  }
+
   /** A replay that nobody has read yet. */
   newReplay(): RoomTruth {
-    const chat = this.#upstream.chat(this.#nextId("r"), REPLAY);
+    const chat = this.upstream.chat(this.#nextId("r"), REPLAY);
     chat.say(REPLAY_LENGTH);
     this.replay = new RoomTruth(chat, "replay");
     this.rooms.push(this.replay);
@@ -95,13 +123,13 @@ export class ChatScript {
   newBrief(): RoomTruth {
     const videoId = this.#nextId("b");
     this.#stream = this.#channel.broadcast(videoId, { chat: BRIEF.scenario });
-    this.brief = this.#newLive({ videoId, ...BRIEF }, this.#stream.chat);
+    this.brief = this.newLive({ videoId, ...BRIEF }, this.#stream.chat);
     this.streams.push(this.brief);
     return this.brief;
   }
 
   endBrief(shape: EndShape, lastWords: boolean): void {
-    this.#traffic.get(this.brief)?.stop();
+    this.hush(this.brief);
     this.brief.mayEnd = true;
     this.#stream?.end(shape);
     this.brief.chat.end(shape, { lastWords });
@@ -111,23 +139,6 @@ export class ChatScript {
     const room = this.rooms.find(({ videoId }) => videoId === LONG_ROOM);
     room?.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS, () => room.chat.nextUsec()));
     this.#longSaid += messages;
-  }
-
-  /** Stops all messages. */
-  stopTraffic(): void {
-    for (const speech of this.#traffic.values()) speech.stop();
-  }
-
-  #newLive(
-    { videoId, perSecond, scenario }: (typeof LIVE)[number],
-    chat = this.#upstream.chat(videoId, scenario),
-  ): RoomTruth {
-    const isLossy = scenario.holdsMs !== undefined;
-    const room = new RoomTruth(chat, "live", { pageLength: scenario.page ?? 0, isLossy });
-    this.rooms.push(room);
-    chat.say(30);
-    this.#traffic.set(room, chat.speak(perSecond));
-    return room;
   }
 
   /** A video id that was not used before: `chaos-r0001`. */

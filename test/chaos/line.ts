@@ -17,11 +17,12 @@ export class Line implements AsyncDisposable {
   leadsTo: number;
   /** How long bytes take on the way, in each direction, over new connections. */
   delayMs = 0;
+  /** Whether it passes nothing on. */
+  isSilent = false;
   readonly #server = createServer((socket) => this.#join(socket));
   readonly #sockets = new Set<Socket>();
   readonly #from: string | undefined;
   #port = 0;
-  #isSilent = false;
 
   /** `from`: the address that the server sees, any of 127.0.0.0/8. */
   static async to(port: number, from?: string): Promise<Line> {
@@ -68,13 +69,13 @@ export class Line implements AsyncDisposable {
 
   /** Passes nothing on, in either direction, until `speak`; connections are taken and hang. */
   silence(): void {
-    this.#isSilent = true;
+    this.isSilent = true;
     for (const socket of this.#sockets) socket.pause();
   }
 
   /** Ends a silence: what hung is cut, as what it had to say is too old. */
   speak(): void {
-    this.#isSilent = false;
+    this.isSilent = false;
     this.cut();
   }
 
@@ -101,7 +102,7 @@ export class Line implements AsyncDisposable {
       });
       if (this.delayMs > 0) from.pipe(laterBy(this.delayMs)).pipe(to);
       else from.pipe(to);
-      if (this.#isSilent) from.pause();
+      if (this.isSilent) from.pause();
     }
   }
 }

@@ -2,6 +2,7 @@
  * One run: viewers come, rounds of events are played until the time is up, and everything is judged once
  * more.
  */
+import { ChatScript, type Chats, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { round } from "./events/index.ts";
 import { judgeStore } from "./store-judge.ts";
 import { Verdict } from "./verdict.ts";
@@ -35,7 +36,7 @@ export interface Outcome {
 export async function run(options: RunOptions): Promise<Outcome> {
   const verdict = new Verdict();
   const from = performance.now();
-  await using world = await World.create(options, verdict);
+  await using world = await World.create(options, verdict, (upstream) => new ChatScript(upstream));
   try {
     await play(world, options);
   } catch (error) {
@@ -57,7 +58,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
   if (options.without?.includes("hand-over"))
     await world.service.logged("this Node.js does not release its sockets");
   await audience(world, options.viewers);
-  await world.sayLongHistory();
+  await sayLongHistory(world);
   await world.settle();
   const { minutes = Number.POSITIVE_INFINITY } = options;
   const endAt = performance.now() + minutes * 60_000;
@@ -86,22 +87,35 @@ async function audience(world: World, viewers: number): Promise<void> {
     const room = rooms[i % rooms.length];
     if (room) await world.arrive(room, world.random.chance(ALL_SHARE) ? { lastEventId: 0 } : {});
   }
+  const { liveRooms, brief, streams } = world.script;
   for (let i = 0; i < viewers * SEVERAL_SHARE; i++) {
-    world.audience.arriveMerged();
-    if (world.edges.length === 0) world.audience.arriveAtChannel();
+    world.audience.arriveMerged(liveRooms.filter((room) => room !== brief));
+    if (world.edges.length === 0) world.audience.arriveAtChannel(streams);
   }
 }
 
+/** Says many long messages in their room, which must be open. */
+async function sayLongHistory({ script, upstream }: World): Promise<void> {
+  for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
+    script.sayLong(LONG_HISTORY.messages);
+    await upstream.requested("get_live_chat", { videoId: LONG_ROOM, finished: true });
+  }
+}
+
+interface EndOptions extends Pick<WorldOptions, "store"> {
+  /** Whether the service has deleted old messages. */
+  isPruned?: boolean;
+}
+
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
-async function end(world: World, { store }: RunOptions): Promise<void> {
-  const { verdict } = world;
-  world.script.stopTraffic();
+async function end(world: World<Chats>, { store, isPruned = false }: EndOptions): Promise<void> {
+  const { verdict, service, disk, rooms, gapJudge } = world;
+  world.script.hush();
   await world.calm();
-  world.service.signal("SIGTERM");
-  const { code, signal } = await world.service.exited;
+  service.signal("SIGTERM");
+  const { code, signal } = await service.exited;
   if (code !== 0) verdict.violate("stop", `the last stop ended with ${code ?? signal}`);
   world.judge();
-  if (store !== "memory") judgeStore(world.disk.path, world.rooms, world.gapJudge, verdict);
-  for (const [text, count] of world.service.errors)
-    verdict.count(`errors logged: ${text.slice(0, 80)}`, count);
+  if (store !== "memory") judgeStore(disk.path, rooms, gapJudge, verdict, { isPruned });
+  for (const [text, count] of service.errors) verdict.count(`errors logged: ${text.slice(0, 80)}`, count);
 }

@@ -125,19 +125,19 @@ export class MergedJudge extends SeveralJudge {
 
 /** A viewer of a channel. */
 export class ChannelJudge extends SeveralJudge {
-  readonly #streams: () => readonly RoomTruth[];
+  readonly #streams: readonly RoomTruth[];
   readonly #chats = new Map<RoomTruth, OneOfSeveral>();
   protected readonly frames: ChannelFrames;
 
   /** `streams`: the rooms of the channel's streams so far; the last one is live. */
-  constructor(name: string, streams: () => readonly RoomTruth[], parts: SeveralParts) {
+  constructor(name: string, streams: readonly RoomTruth[], parts: SeveralParts) {
     super(parts);
     this.#streams = streams;
     this.frames = new ChannelFrames(name, (videoId) => this.#chat(videoId), this.violate);
   }
 
   get rooms(): readonly RoomTruth[] {
-    return this.#streams().slice(-1);
+    return this.#streams.slice(-1);
   }
 
   protected get chats(): readonly OneOfSeveral[] {
@@ -156,7 +156,7 @@ export class ChannelJudge extends SeveralJudge {
 
   /** Others may have seen more of a stream before this viewer comes to it. */
   #chat(videoId: string | undefined): OneOfSeveral | undefined {
-    const room = this.#streams().find((stream) => stream.videoId === videoId);
+    const room = this.#streams.find((stream) => stream.videoId === videoId);
     return room && this.#chats.getOrInsertComputed(room, () => new OneOfSeveral(room, this.parts, 0));
   }
 }

@@ -4,20 +4,20 @@
  */
 
 import type { Fault, FaultOrder } from "../../simulator/faults.ts";
-import { type EndShape, type Simulator, startSimulator } from "../../simulator/index.ts";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { Random } from "../../simulator/random.ts";
 import type { ClientOptions } from "../harness/clients/observer.ts";
 import type { Promised } from "../harness/promises.ts";
-import { Audience, type Viewer } from "./audience.ts";
-import { ChatScript, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
+import { Audience, type Habits, type Viewer } from "./audience.ts";
+import type { ChatScript, Chats } from "./chat-script.ts";
 import { Disk } from "./disk.ts";
 import { type Edge, edgesOf } from "./edges.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
 import { GapJudge } from "./gap-judge.ts";
-import { Line } from "./line.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import { freePorts, Service } from "./service.ts";
-import { UpstreamJudge } from "./upstream-judge.ts";
+import { type Limits, UpstreamJudge } from "./upstream-judge.ts";
+import { UpstreamLines } from "./upstream-lines.ts";
 import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
 
@@ -37,15 +37,28 @@ export interface WorldOptions {
   edges?: number;
   /** Time limit until every viewer has everything, once all faults are over. */
   settleMs?: number;
+  limits?: Limits;
+  /** Further ones of the service. */
+  settings?: Readonly<Record<string, string>>;
+  /** Whether faults can happen within the service. */
+  isInjected?: boolean;
+  habits?: Habits;
 }
 
 /** Faster than in production; seven rooms ask for more calls than the spacing allows. */
-const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
+const LIMITS: Limits = { spacingMs: 50, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
 export const GRACE_MS = 4000;
 /** The same at the service and at its edges. */
 const OF_STREAMS = { RELAY_GRACE_MS: String(GRACE_MS), RELAY_KEEPALIVE_MS: "1000" };
-/** Longer than any wall before a single room, shorter than the breaker's outages. */
-const FAILING = { failures: 5, ms: 15_000 };
+const SETTINGS = {
+  ...OF_STREAMS,
+  RELAY_POLL_MAX_MS: "1000",
+  RELAY_CHANNEL_MS: "2000",
+  RELAY_LOOK_MS: "5000", // else a room that waits at the end is looked for after the run has settled
+  // Longer than any wall before a single room, shorter than the breaker's outages.
+  RELAY_MAX_FAILURES: "5",
+  RELAY_FAILING_MS: "15000",
+};
 
 const SETTLE_MS = 25_000;
 /** Each tier of edges resumes after waits of its own. */
@@ -62,84 +75,77 @@ const INJECTED_FAULTS: readonly InjectedFault[] = [
   "stall-loop",
 ];
 
-export class World implements AsyncDisposable {
+export class World<Script extends Chats = ChatScript> implements AsyncDisposable {
   readonly random: Random;
   readonly verdict: Verdict;
   readonly upstream: Simulator;
-  /** To the upstream's main host. */
-  readonly line: Line;
-  readonly disk: Disk;
+  /** Those of the service. */
+  readonly lines: UpstreamLines;
+  readonly disk = new Disk(DISK_BYTES);
   readonly injector: FaultInjector;
   readonly service: Service;
-  readonly edges: readonly Edge[];
-  readonly script: ChatScript;
+  edges: readonly Edge[] = [];
+  readonly script: Script;
   readonly audience: Audience;
   readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
-  settleMs = SETTLE_MS;
+  readonly #settleMs: number;
   #orders: { name: string; fault: Fault }[] = [];
 
-  static async create(
-    { seed, projectDir, store, without = [], edges = 0, settleMs }: WorldOptions,
+  static async create<Script extends Chats>(
+    options: WorldOptions,
     verdict: Verdict,
-  ): Promise<World> {
+    scriptFor: (upstream: Simulator) => Script,
+  ): Promise<World<Script>> {
+    const { seed, projectDir, edges: count = 0 } = options;
     const upstream = await startSimulator({ seed });
-    const injector = new FaultInjector(without.includes("hand-over") ? ["./no-hand-over.preload.ts"] : []);
-    const disk = new Disk(DISK_BYTES);
-    const line = await Line.to(Number(new URL(upstream.urls.main).port));
+    const lines = await UpstreamLines.to(upstream);
     const [port = 0] = await freePorts(1);
-    const service = new Service({
-      projectDir,
-      port,
-      injector,
-      settings: {
-        RELAY_STORE: store === "memory" ? "memory:" : disk.storeUrl,
-        RELAY_UPSTREAM_URL: line.url,
-        RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
-        RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
-        RELAY_GATE_SPACING_MS: String(LIMITS.spacingMs),
-        RELAY_GATE_CONCURRENCY: String(LIMITS.concurrency),
-        RELAY_COOLDOWN_MS: String(LIMITS.cooldownMs),
-        RELAY_POLL_MIN_MS: String(LIMITS.pollMinMs),
-        RELAY_POLL_MAX_MS: "1000",
-        ...OF_STREAMS,
-        RELAY_CHANNEL_MS: "2000",
-        RELAY_LOOK_MS: "5000", // else a room that waits at the end is looked for after the run has settled
-        RELAY_MAX_FAILURES: String(FAILING.failures),
-        RELAY_FAILING_MS: String(FAILING.ms),
-        RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
-      },
-    });
-    const below = await edgesOf({ projectDir, count: edges, origin: port, settings: OF_STREAMS });
-    const parts = { upstream, line, injector, disk, service, edges: below };
-    const world = new World(seed, verdict, parts);
-    world.settleMs = settleMs ?? (edges > 0 ? SETTLE_WITH_EDGES_MS : SETTLE_MS);
+    const world = new World(options, verdict, { upstream, lines, port, script: scriptFor(upstream) });
+    world.edges = await edgesOf({ projectDir, count, origin: port, settings: OF_STREAMS });
     return world;
   }
 
   private constructor(
-    seed: number,
+    options: WorldOptions,
     verdict: Verdict,
-    parts: Pick<World, "upstream" | "line" | "injector" | "disk" | "service" | "edges">,
+    {
+      upstream,
+      lines,
+      port,
+      script,
+    }: Pick<World<Script>, "upstream" | "lines" | "script"> & { port: number },
   ) {
-    const { upstream, service, edges } = parts;
+    const { seed, projectDir, store, without = [], edges = 0, isInjected = true, habits } = options;
+    const { limits = LIMITS, settings = SETTINGS } = options;
     const random = new Random(seed, "chaos");
     this.random = random;
     this.verdict = verdict;
     this.upstream = upstream;
-    this.line = parts.line;
-    this.injector = parts.injector;
-    this.disk = parts.disk;
-    this.service = service;
-    this.edges = edges;
-    this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
-    const script = new ChatScript(upstream);
+    this.lines = lines;
     this.script = script;
-    const doors = [service, ...edges.map((edge) => edge.service)];
+    this.injector = new FaultInjector(without.includes("hand-over") ? ["./no-hand-over.preload.ts"] : []);
+    this.service = new Service({
+      projectDir,
+      port,
+      ...(isInjected && { injector: this.injector }),
+      settings: {
+        RELAY_STORE: store === "memory" ? "memory:" : this.disk.storeUrl,
+        ...lines.settings,
+        RELAY_GATE_SPACING_MS: String(limits.spacingMs),
+        RELAY_GATE_CONCURRENCY: String(limits.concurrency),
+        RELAY_COOLDOWN_MS: String(limits.cooldownMs),
+        RELAY_POLL_MIN_MS: String(limits.pollMinMs),
+        RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
+        ...settings,
+      },
+    });
+    this.#settleMs = options.settleMs ?? (edges > 0 ? SETTLE_WITH_EDGES_MS : SETTLE_MS);
+    this.#upstreamJudge = new UpstreamJudge(upstream, limits, verdict);
     const choice = new Random(seed, "doors");
-    const url = () => choice.pick(doors).url;
-    this.audience = new Audience({ random, verdict, script, url, isSpread: edges.length > 0 });
+    const url = () => choice.pick([this, ...this.edges]).service.url;
+    this.audience = new Audience({ random, verdict, url, isSpread: edges > 0, habits });
   }
 
   get rooms(): readonly RoomTruth[] {
@@ -149,14 +155,6 @@ export class World implements AsyncDisposable {
   /** The rooms whose chats continue. */
   get liveRooms(): RoomTruth[] {
     return this.script.liveRooms;
-  }
-
-  /** Says many long messages in their room, which must be open. */
-  async sayLongHistory(): Promise<void> {
-    for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
-      this.script.sayLong(LONG_HISTORY.messages);
-      await this.upstream.requested("get_live_chat", { videoId: LONG_ROOM, finished: true });
-    }
   }
 
   get viewers(): ReadonlySet<Viewer> {
@@ -189,29 +187,22 @@ export class World implements AsyncDisposable {
     if (isWitness) await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
   }
 
-  /** All viewers move from a finished replay to a new one. */
-  async changeReplay(): Promise<void> {
-    await this.#move(this.script.replay, this.script.newReplay());
-    this.verdict.count("replays");
-  }
-
-  /** The brief chat ends: its viewers must receive all of it and the end, and move to a new one. */
-  async endBrief(shape: EndShape, lastWords: boolean): Promise<void> {
-    const before = this.script.brief;
-    const watching = this.audience.of(before).filter(isOfOneChat);
-    this.script.endBrief(shape, lastWords);
-    await this.until(() => watching.every(({ judge }) => judge.hasEnded), `the end of ${before.videoId}`);
-    if (before.cursorOf(before.chat.ledger.length) === undefined) {
-      this.verdict.violate("stream", `${before.videoId} ended before all was sent`);
-    }
-    await this.#move(before, this.script.newBrief());
-    this.verdict.count("live chats ended");
-  }
-
-  async #move(from: RoomTruth, to: RoomTruth): Promise<void> {
+  /** All viewers of this chat alone move to another one. */
+  async move(from: RoomTruth, to: RoomTruth): Promise<void> {
     const watching = this.audience.of(from).filter(isOfOneChat);
     await Promise.all(watching.map((viewer) => this.audience.leave(viewer)));
     for (const _ of watching) await this.arrive(to);
+  }
+
+  /** A chat ends: its viewers must receive all of it and the end, and move to the next one. */
+  async endChat(room: RoomTruth, end: () => void, next: () => RoomTruth): Promise<void> {
+    const watching = this.audience.of(room).filter(isOfOneChat);
+    end();
+    await this.until(() => watching.every(({ judge }) => judge.hasEnded), `the end of ${room.videoId}`);
+    if (room.cursorOf(room.chat.ledger.length) === undefined)
+      this.verdict.violate("stream", `${room.videoId} ended before all was sent`);
+    await this.move(room, next());
+    this.verdict.count("live chats ended");
   }
 
   /** Adds a fault of the upstream; `calm` cancels the faults that were not used. */
@@ -239,19 +230,19 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Ends the store's faults; then every viewer must have all messages up to now, in good time. */
-  async settle(): Promise<void> {
-    await this.line.open();
+  /** Ends the store's faults; then viewers must have all messages up to now, in good time. */
+  async settle(viewers: Iterable<Viewer> = this.viewers): Promise<void> {
+    await this.lines.mend();
     for (const { line } of this.edges) await line.open();
     this.disk.free();
     this.disk.unlock();
     this.disk.unseal();
     for (const name of INJECTED_FAULTS) this.injector.disarm(name);
-    for (const { client } of this.viewers) client.comeBack();
+    for (const { client } of viewers) client.comeBack();
     const said = new Map(this.rooms.map((room) => [room, room.chat.ledger.length]));
     const due = (room: RoomTruth) => room.cursorOf(said.get(room) ?? 0) ?? Number.POSITIVE_INFINITY;
     const lags = () =>
-      [...this.viewers].filter(({ judge, client }) => !(client.isOpen || judge.hasEnded) || judge.lacks(due));
+      [...viewers].filter(({ judge, client }) => !(client.isOpen || judge.hasEnded) || judge.lacks(due));
     await this.until(
       () => lags().length === 0,
       () => {
@@ -271,7 +262,7 @@ export class World implements AsyncDisposable {
   async until(
     condition: () => boolean,
     what: string | (() => string),
-    { maxMs = this.settleMs, promise = "delivery" }: { maxMs?: number; promise?: Promised } = {},
+    { maxMs = this.#settleMs, promise = "delivery" }: { maxMs?: number; promise?: Promised } = {},
   ): Promise<void> {
     const from = performance.now();
     while (!condition() && !this.verdict.over.aborted) {
@@ -333,7 +324,7 @@ export class World implements AsyncDisposable {
       await service.close();
       await line[Symbol.asyncDispose]();
     }
-    await this.line[Symbol.asyncDispose]();
+    await this.lines[Symbol.asyncDispose]();
     await this.upstream.close();
     this.injector.close();
     this.disk.close();

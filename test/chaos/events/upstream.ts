@@ -72,7 +72,8 @@ export const UPSTREAM_EVENTS: Record<string, Event> = {
   "new replay": {
     times: 1,
     async play(world) {
-      await world.changeReplay();
+      await world.move(world.script.replay, world.script.newReplay());
+      world.verdict.count("replays");
     },
   },
 };

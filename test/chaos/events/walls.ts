@@ -2,7 +2,8 @@
  * Walls before chats that continue, an address that is cut off, and chats that really end. Behind a wall, no
  * room may end (the viewers' judges check it) and no viewer may be disconnected.
  */
-import { END_SHAPES } from "../../../simulator/index.ts";
+import { END_SHAPES, type EndShape } from "../../../simulator/index.ts";
+import type { Random } from "../../../simulator/random.ts";
 import type { RequestKind } from "../../../simulator/requests.ts";
 import type { Place } from "../../../simulator/scenario.ts";
 import { PAGE_FAILURES } from "../../harness/upstream-failures.ts";
@@ -105,7 +106,7 @@ export const WALL_EVENTS: Record<string, Event> = {
       const seconds = 5 + random.below(25);
       const what = `an outage of ${seconds} s, ${isRefused ? "refused" : "503"}`;
       await behindWall(world, what, async () => {
-        if (isRefused) world.line.shut();
+        if (isRefused) world.lines.lose("refused");
         else world.order({ on: EVERYTHING, as: { status: 503 }, times: Number.POSITIVE_INFINITY });
         const from = performance.now();
         await world.pause(seconds * 1000);
@@ -117,7 +118,7 @@ export const WALL_EVENTS: Record<string, Event> = {
           ({ at, kind }) => at >= from && EVERYTHING.includes(kind),
         ).length;
         if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate("gate", `${what}: ${calls} calls`);
-        await world.line.open();
+        await world.lines.mend();
       });
     },
   },
@@ -126,12 +127,19 @@ export const WALL_EVENTS: Record<string, Event> = {
     times: 2,
     async play(world) {
       await world.calm(); // a viewer that has lost its token would miss the final messages
-      const shape = world.random.pick(END_SHAPES);
-      // An answer without contents has no place for final messages.
-      await world.endBrief(shape, shape !== "no-contents" && world.random.chance(0.5));
+      const { script, random } = world;
+      const [shape, hasLastWords] = drawEnd(random);
+      const end = () => script.endBrief(shape, hasLastWords);
+      await world.endChat(script.brief, end, () => script.newBrief());
     },
   },
 };
+
+/** How a chat ends, and whether with final messages: an answer without contents has no place for them. */
+function drawEnd(random: Random): [shape: EndShape, hasLastWords: boolean] {
+  const shape = random.pick(END_SHAPES);
+  return [shape, shape !== "no-contents" && random.chance(0.5)];
+}
 
 /**
  * Puts a wall up and takes it down; no viewer may lose its connection, and every viewer must have everything
