@@ -108,7 +108,7 @@ interface EndOptions extends Pick<WorldOptions, "store"> {
 }
 
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
-async function end(world: World<Chats>, { store, isPruned = false }: EndOptions): Promise<void> {
+export async function end(world: World<Chats>, { store, isPruned = false }: EndOptions): Promise<void> {
   const { verdict, service, disk, rooms, gapJudge } = world;
   world.script.hush();
   await world.calm();

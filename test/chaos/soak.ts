@@ -5,12 +5,15 @@
  */
 import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Failure } from "../../simulator/faults.ts";
+import { fileURLToPath } from "node:url";
 import { commandLine, numberOf } from "./command-line.ts";
-import { Report } from "./report.ts";
-import { SoakWorld } from "./soak-world.ts";
+import type { Gap } from "./room-truth.ts";
+import { end } from "./run.ts";
+import { EVENTS, GRACE_MS, HABITS, SoakChats, type SoakWorld } from "./soak-events.ts";
+import { judgeGaps } from "./store-judge.ts";
 import { type Bound, grows, type Sample, trendOf } from "./trend.ts";
 import { Verdict } from "./verdict.ts";
+import { World } from "./world.ts";
 
 /** In a shorter run caches still fill in the second quarter: growth is shown, and not judged. */
 const MIN_JUDGED_MINUTES = 30;
@@ -24,28 +27,18 @@ const MAX_EVENT_PAUSE_MS = 6000;
 const PATIENCE_MS = 30_000;
 const MB = 2 ** 20;
 
-/** Nobody is away for so long that messages behind its cursor are deleted. */
-const MAX_AWAY_MS = 20_000;
-const MAX_SLOW_MS = 15_000;
-const FAILURES: readonly Failure[] = [{ status: 500 }, { status: 403 }, "reset", "lost", "truncated", "html"];
-
-/** What can happen, and how often among all. */
-const EVENTS: Record<string, [weight: number, play: (world: SoakWorld) => unknown]> = {
-  "connections dropped": [5, (world) => world.each(0.05, MAX_AWAY_MS, ({ client }, ms) => client.drop(ms))],
-  stalls: [4, (world) => world.each(0.04, MAX_SLOW_MS, ({ client }, ms) => client.stall(ms))],
-  trickles: [1, (world) => world.each(0.02, MAX_SLOW_MS, ({ client }, ms) => client.trickle(ms))],
-  "viewers come and go": [4, (world) => world.exchange(0.03)],
-  "callers that behave badly": [1, (world) => world.churn()],
-  bursts: [3, (world) => world.passingRoom().truth.chat.say(20 + world.random.below(60))],
-  "refused tokens": [3, (world) => world.anyRoom().truth.chat.expireTokens()],
-  "failed calls": [4, (world) => world.fail("get_live_chat", 1 + world.random.below(3), FAILURES)],
-  throttling: [1, (world) => world.fail("get_live_chat", 1, [{ status: 429 }])],
-  walls: [1, (world) => world.wall()],
-  "restarts of the upstream": [1, (world) => world.restartUpstream()],
-  "chats that end": [3, (world) => world.endRoom()],
-  "rooms left for good": [2, (world) => world.leaveRoom(world.passingRoom())],
-  "rooms left for a while": [1, (world) => world.desert()],
+const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 1000, pollMinMs: 500 };
+const KEPT_MINUTES = 5;
+const SETTINGS = {
+  /** Collects all garbage at SIGUSR2: what is left is in use. */
+  NODE_OPTIONS: "--expose-gc --import=data:text/javascript,process.on(%22SIGUSR2%22,()=>gc())",
+  RELAY_GRACE_MS: String(GRACE_MS),
+  RELAY_RETENTION_DAYS: (KEPT_MINUTES / 1440).toFixed(9),
 };
+const COLLECTION_MS = 500;
+const SETTLE_MS = 60_000;
+
 const BAG = Object.entries(EVENTS).flatMap(([name, [weight]]) => Array<string>(weight).fill(name));
 
 interface Gauge {
@@ -78,7 +71,7 @@ const GAUGES: Record<string, Gauge> = {
     bound: { share: 0.03, allowance: 10 },
   },
   "store and WAL, MB": {
-    read: (_, { storePath }) => (statSync(storePath).size + statSync(`${storePath}-wal`).size) / MB,
+    read: (_, { disk: { path } }) => (statSync(path).size + statSync(`${path}-wal`).size) / MB,
     bound: { share: 0.1, allowance: 1 },
   },
   // What else the machine does delays the loop, too.
@@ -100,17 +93,28 @@ const rooms = numberOf("rooms", values.rooms, 3);
 const viewers = numberOf("viewers", values.viewers, 3);
 const seed = numberOf("seed", values.seed, 0);
 
-const verdict = new Verdict();
-const report = new Report();
+const verdict = new Verdict({ goesOn: true });
+/** For people to read. */
+const figures: [name: string, value: number | string][] = [];
+const judgedGaps = new Set<Gap>();
 const samples = Object.keys(GAUGES).map((name): [string, Sample[]] => [name, []]);
 await soak();
-for (const violation of verdict.violations) report.promise(false, violation);
-say([report]);
-process.exit(report.isGood ? 0 : 1);
+const { violations } = verdict;
+const width = Math.max(0, ...figures.map(([{ length }]) => length));
+say(figures.map(([name, value]) => `${name.padEnd(width)}  ${value}`));
+say(["", ...(violations.length > 0 ? violations.map((what) => `BROKEN: ${what}`) : ["all promises kept"])]);
+process.exit(violations.length > 0 ? 1 : 0);
 
 async function soak(): Promise<void> {
-  await using world = await SoakWorld.open(seed, verdict);
-  await world.fill(rooms, viewers);
+  const options = { projectDir: PROJECT, limits: LIMITS, settings: SETTINGS, isInjected: false };
+  await using world = await World.create(
+    { ...options, seed, habits: HABITS, settleMs: SETTLE_MS },
+    verdict,
+    (upstream) => new SoakChats(upstream, rooms),
+  );
+  await world.start();
+  for (const room of world.rooms)
+    for (let i = 0; i < Math.floor(viewers / rooms); i++) await world.arrive(room);
   const from = performance.now();
   const minute = () => (performance.now() - from) / 60_000;
   const cpu = process.cpuUsage();
@@ -126,10 +130,18 @@ async function soak(): Promise<void> {
   const shares = [(await serviceCpuSeconds(world)) - serviceCpu, (user + system) / 1e6].map((seconds) =>
     Math.round((100 * seconds) / (60 * minute())),
   );
-  await world.end();
-  for (const [what, count] of [...verdict.counts].toSorted()) report.figure(what, count);
-  report.figure("CPU, % of a core: service / all else", shares.join(" / "));
+  await endSoak(world);
+  figures.push(...[...verdict.counts].toSorted());
+  figures.push(["CPU, % of a core: service / all else", shares.join(" / ")]);
   judgeGrowth();
+}
+
+async function endSoak(world: SoakWorld): Promise<void> {
+  await world.calm();
+  const lost = verdict.total("connections lost");
+  if (lost > 0) verdict.violate("delivery", `${lost} connections were lost`);
+  verdict.lives += 1; // what they lose from now on goes with the service
+  await end(world, { isPruned: true });
 }
 
 async function playing(world: SoakWorld, minute: () => number): Promise<void> {
@@ -139,6 +151,8 @@ async function playing(world: SoakWorld, minute: () => number): Promise<void> {
     verdict.count(name);
     await EVENTS[name]?.[1](world);
     world.judge();
+    judgeGaps(world.disk.path, world.rooms, world.gapJudge, verdict, judgedGaps);
+    if (world.service.pid === undefined) throw new Error("the service ended by itself");
     await pause(world.random.below(MAX_EVENT_PAUSE_MS));
   }
 }
@@ -151,7 +165,9 @@ async function sampling(world: SoakWorld, minute: () => number): Promise<void> {
     await pause(SAMPLE_MS);
     await take(false);
     if (count % COLLECT_EVERY === 0) {
-      await world.collectGarbage();
+      service.signal("SIGUSR2"); // for which it stands still
+      await pause(COLLECTION_MS);
+      world.thawed();
       await take(true); // it also takes the collection out of the next delays of the loop
     }
     const fresh = verdict.violations.slice(told);
@@ -172,18 +188,16 @@ async function sampling(world: SoakWorld, minute: () => number): Promise<void> {
 }
 
 function judgeGrowth(): void {
-  report.figure("", "min / median / max / per hour / median of the second quarter / of the last");
+  figures.push(["", "min / median / max / per hour / median of the second quarter / of the last"]);
   for (const [name, taken] of samples) {
     const trend = trendOf(taken, minutes);
     const { min, median, max, perHour, second, last } = trend;
-    report.figure(
-      name,
-      [min, median, max, perHour, second, last].map((figure) => figure.toFixed(1)).join(" / "),
-    );
+    const all = [min, median, max, perHour, second, last];
+    figures.push([name, all.map((figure) => figure.toFixed(1)).join(" / ")]);
     const bound = GAUGES[name]?.bound;
-    if (bound && minutes >= MIN_JUDGED_MINUTES)
-      report.promise(
-        !grows(trend, bound),
+    if (bound && minutes >= MIN_JUDGED_MINUTES && grows(trend, bound))
+      verdict.violate(
+        "health",
         `${name} grew from ${second.toFixed(1)} to ${last.toFixed(1)} between the second and the last quarter`,
       );
   }

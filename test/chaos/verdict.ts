@@ -21,8 +21,14 @@ export class Verdict {
   readonly log: string[] = [];
   readonly #beganAt = performance.now();
   readonly #over = new AbortController();
+  readonly #goesOn: boolean;
 
-  /** Aborts at the first violation, which ends some runs. */
+  /** `goesOn`: whether the run goes on behind a violation. */
+  constructor({ goesOn = false } = {}) {
+    this.#goesOn = goesOn;
+  }
+
+  /** Aborts at the first violation. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
@@ -46,7 +52,7 @@ export class Verdict {
   violate(promise: Reported, what: string): void {
     const text = `${promise}: ${what}`.slice(0, MAX_CHARACTERS);
     if (this.violations.length < MAX_VIOLATIONS) this.violations.push(text);
-    this.#over.abort(new Error(text));
+    if (!this.#goesOn) this.#over.abort(new Error(text));
   }
 
   /** The counts whose names begin so, together. */

@@ -19,7 +19,7 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["comments", "{client,{tools,web}/**}/*.ts", commentsOf],
   ["comments", "{src/{base,http,cli}/**,simulator,terminal/**}/*.ts", commentsOf],
-  ["comments", "test/**/!(soak|soak-world).ts", commentsOf],
+  ["comments", "test/**/!(soak|soak-events).ts", commentsOf],
   ["titles", "test/**/*.ts", titlesOf],
   ["strings", "{src,terminal}/**/*.ts", stringsOf],
 ];

@@ -3,6 +3,7 @@
  * or more than the grace time.
  */
 import type { Viewer } from "../audience.ts";
+import type { Chats } from "../chat-script.ts";
 import { GRACE_MS, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
@@ -33,9 +34,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
   "viewers come and go": {
     times: 4,
     async play(world) {
-      const leaving = someOf(world, 0.05).filter(({ isWitness }) => !isWitness);
-      await Promise.all(leaving.map((viewer) => world.audience.leave(viewer)));
-      for (const viewer of leaving) viewer.another();
+      await exchange(world, 0.05);
     },
   },
 
@@ -92,7 +91,14 @@ export const VIEWER_EVENTS: Record<string, Event> = {
   },
 };
 
+/** Some leave, and as many others come. */
+export async function exchange(world: World<Chats>, share: number): Promise<void> {
+  const leaving = someOf(world, share).filter(({ isWitness }) => !isWitness);
+  await Promise.all(leaving.map((viewer) => world.audience.leave(viewer)));
+  for (const viewer of leaving) viewer.another();
+}
+
 /** Each viewer with this chance. */
-function someOf(world: World, share: number): Viewer[] {
+export function someOf(world: World<Chats>, share: number): Viewer[] {
   return [...world.viewers].filter(() => world.random.chance(share));
 }

@@ -136,7 +136,7 @@ export const WALL_EVENTS: Record<string, Event> = {
 };
 
 /** How a chat ends, and whether with final messages: an answer without contents has no place for them. */
-function drawEnd(random: Random): [shape: EndShape, hasLastWords: boolean] {
+export function drawEnd(random: Random): [shape: EndShape, hasLastWords: boolean] {
   const shape = random.pick(END_SHAPES);
   return [shape, shape !== "no-contents" && random.chance(0.5)];
 }
