@@ -25,12 +25,9 @@ import type { FaultInjector } from "./fault-injector.ts";
 const PATIENCE_MS = 5000;
 
 /** A room's row in the file. */
-export interface RoomRow {
+interface RoomRow {
   epoch: number;
-  base: number;
-  floor: number;
   head: number;
-  ended: boolean;
 }
 
 export class Disk implements Disposable {
@@ -116,7 +113,7 @@ export class Disk implements Disposable {
    * Takes a room over as a second service would: its owner is refused from now on. The store is locked until
    * `held` resolves, so that the service's further statements are answered after the refusal.
    */
-  async claim(videoId: string, held: Promise<void>): Promise<Pick<RoomRow, "epoch" | "head">> {
+  async claim(videoId: string, held: Promise<void>): Promise<RoomRow> {
     using database = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
     database.exec("begin immediate");
     const taken = database
@@ -131,18 +128,8 @@ export class Disk implements Disposable {
   /** A read-only view of the committed row. */
   room(videoId: string): RoomRow | undefined {
     using database = new DatabaseSync(this.path, { readOnly: true, timeout: PATIENCE_MS });
-    const row = database
-      .prepare("select epoch, base, floor, head, ended_at from room where video_id = ?")
-      .get(videoId);
-    if (!row) return undefined;
-    const { epoch, base, floor, head, ended_at: endedAt } = row;
-    return {
-      epoch: Number(epoch),
-      base: Number(base),
-      floor: Number(floor),
-      head: Number(head),
-      ended: endedAt !== null,
-    };
+    const row = database.prepare("select epoch, head from room where video_id = ?").get(videoId);
+    return row && { epoch: Number(row.epoch), head: Number(row.head) };
   }
 
   /** Frees everything, with the stored data. The service should have ended. */

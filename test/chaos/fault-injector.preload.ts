@@ -48,7 +48,7 @@ class Orders {
   }
 
   note(name: InjectedFault): void {
-    appendFileSync(join(this.#folder, JOURNAL), `${name} ${process.pid} ${Date.now()}\n`);
+    appendFileSync(join(this.#folder, JOURNAL), `${name}\n`);
   }
 
   /** Carries an order out, if there is one. */
