@@ -80,10 +80,11 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Stops one instance as an operator does; it must exit cleanly. */
-  async stop(instance: Instance): Promise<void> {
-    const code = await instance.stop();
+  async stop({ service }: Instance): Promise<void> {
+    service.signal("SIGTERM");
+    const { code } = await service.exited;
     if (code === 0) return;
-    const last = instance.service.lastLines.slice(-3).join("\n");
+    const last = service.lastLines.slice(-3).join("\n");
     this.verdict.violate("stop", `SIGTERM ended with ${code}: ${last}`);
   }
 

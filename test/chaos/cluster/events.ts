@@ -61,10 +61,10 @@ const EVENTS: Readonly<Record<string, Event>> = {
   },
   "upstream away": {
     weight: 2,
-    async play({ random }, instance) {
-      instance.loseUpstream(random.pick(["silent", "broken"]));
+    async play({ random }, { upstream }) {
+      upstream.lose(random.pick(["silent", "broken"]));
       await delay(random.next() * 3000);
-      instance.findUpstream();
+      await upstream.mend();
     },
   },
   "database killed": {

@@ -5,11 +5,9 @@
 import type { Simulator } from "../../../simulator/index.ts";
 import { Line } from "../line.ts";
 import { Service } from "../service.ts";
+import { UpstreamLines } from "../upstream-lines.ts";
 import { shiftedClock } from "./clocks.ts";
 import type { Postgres } from "./postgres.ts";
-
-/** Nobody listens there. */
-const NOWHERE = 1;
 
 interface InstanceOptions {
   projectDir: string;
@@ -25,13 +23,10 @@ export class Instance implements AsyncDisposable {
   readonly service: Service;
   readonly address: string;
   readonly database: Line;
-  readonly #upstream: readonly Line[];
-  readonly #ports: readonly number[];
+  readonly upstream: UpstreamLines;
 
   static async create(options: InstanceOptions, postgres: Postgres, upstream: Simulator): Promise<Instance> {
-    const { main, music, mobile } = upstream.urls;
-    const ports = [main, music, mobile].map((url) => Number(new URL(url).port));
-    const lines = await Promise.all(ports.map((port) => Line.to(port, options.address)));
+    const lines = await UpstreamLines.to(upstream, options.address);
     return new Instance(options, postgres, await Line.to(postgres.port), lines);
   }
 
@@ -39,45 +34,21 @@ export class Instance implements AsyncDisposable {
     { projectDir, port, settings, clock, address }: InstanceOptions,
     postgres: Postgres,
     database: Line,
-    upstream: readonly Line[],
+    upstream: UpstreamLines,
   ) {
     this.address = address;
     this.database = database;
-    this.#upstream = upstream;
-    this.#ports = upstream.map(({ leadsTo }) => leadsTo);
-    const [main, music, mobile] = upstream.map(({ url }) => url);
+    this.upstream = upstream;
+    const store = postgres.url.replace(`:${postgres.port}/`, `:${database.port}/`);
     this.service = new Service({
       projectDir,
       port,
-      settings: {
-        ...settings,
-        ...shiftedClock(clock),
-        RELAY_STORE: postgres.url.replace(`:${postgres.port}/`, `:${database.port}/`),
-        RELAY_UPSTREAM_URL: main ?? "",
-        RELAY_UPSTREAM_MUSIC_URL: music ?? "",
-        RELAY_UPSTREAM_MOBILE_URL: mobile ?? "",
-      },
+      settings: { ...settings, ...shiftedClock(clock), RELAY_STORE: store, ...upstream.settings },
     });
   }
 
   get isUp(): boolean {
     return this.service.pid !== undefined;
-  }
-
-  /** Its connection to the upstream goes silent or breaks, until it is restored. */
-  loseUpstream(how: "silent" | "broken"): void {
-    this.#upstream.forEach((line) => {
-      if (how === "silent") line.silence();
-      else line.leadsTo = NOWHERE;
-      if (how === "broken") line.cut();
-    });
-  }
-
-  findUpstream(): void {
-    this.#upstream.forEach((line, n) => {
-      line.leadsTo = this.#ports[n] ?? NOWHERE;
-      line.speak();
-    });
   }
 
   /** Redirects its line to another server. */
@@ -86,14 +57,9 @@ export class Instance implements AsyncDisposable {
     this.database.cut();
   }
 
-  /** Stops it as an operator does. Resolves to its exit code. */
-  async stop(): Promise<number | null> {
-    this.service.signal("SIGTERM");
-    return (await this.service.exited).code;
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.service.close();
-    await Promise.all([this.database, ...this.#upstream].map((line) => line[Symbol.asyncDispose]()));
+    await this.database[Symbol.asyncDispose]();
+    await this.upstream[Symbol.asyncDispose]();
   }
 }

@@ -81,7 +81,7 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
   const [away] = cluster.instances.toSorted((one, other) => readBy(other).length - readBy(one).length);
   if (!away) return;
   const how = random.pick(["silent", "broken"] as const);
-  away.loseUpstream(how);
+  away.upstream.lose(how);
   const from = performance.now();
   await delay(SURELY_LOST_MS);
   const elsewhere = readBy(away).filter(({ at }) => at !== away);
@@ -96,7 +96,7 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
       `${videoId}: its owner's way to the upstream is ${how}, and for ${AWAY_MS.most} ms nobody else read it`,
     );
   await delay(Math.max(0, from + AWAY_MS.least - performance.now()));
-  away.findUpstream();
+  await away.upstream.mend();
 }
 
 /** Returns a function that lists the viewers without any message said from now on. */
