@@ -7,11 +7,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../../../simulator/random.ts";
 import { Client } from "../../harness/clients/client.ts";
-import { ChannelLog } from "./channel-log.ts";
+import type { ClientOptions, Observer } from "../../harness/clients/observer.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
-import { MergedLog } from "./merged-log.ts";
 import { CHANNEL, type Room, Rooms, videoIdOf } from "./rooms.ts";
+import { ChannelLog, MergedLog } from "./several-logs.ts";
 import { holds, isReleased } from "./tables.ts";
 import { ViewerLog, VisitorLog } from "./viewer-log.ts";
 
@@ -68,10 +68,12 @@ export class Audience implements AsyncDisposable {
     this.#random = new Random(seed, "audience");
     this.rooms = new Rooms(cluster.upstream, cluster.setup, new Random(seed, "talk"));
     const crowded = this.rooms.of("busy", "lossy");
-    for (let n = 0; n < viewers; n++) this.#stay(crowded[n % crowded.length], undefined);
+    for (let n = 0; n < viewers; n++) this.#stay(crowded.filter((_, at) => at === n % crowded.length));
     const homes = HOMES.flatMap((share, n) => Array<Instance | undefined>(share).fill(cluster.instances[n]));
-    for (const [n, room] of this.rooms.of("quiet").entries()) this.#stay(room, homes[n % homes.length]);
-    for (let left = viewers * MERGED_SHARE; left > 0; left--) this.#stayMerged(crowded);
+    for (const [n, room] of this.rooms.of("quiet").entries()) this.#stay([room], homes[n % homes.length]);
+    const pick = () => this.#random.pick(crowded);
+    for (let left = viewers * MERGED_SHARE; left > 0; left--)
+      this.#stay([...new Set(Array.from({ length: MERGED_ROOMS }, pick))]);
     for (let left = viewers * CHANNEL_SHARE; left > 0; left--) this.#stayAtChannel();
   }
 
@@ -145,42 +147,34 @@ export class Audience implements AsyncDisposable {
     await Promise.all(this.clients.map((client) => client.leave()));
   }
 
-  #stay(room: Room | undefined, home: Instance | undefined): void {
-    const [first] = this.#cluster.instances;
-    if (!room || !first) return;
-    const log = new ViewerLog(room.videoId);
-    const instanceNow = () => (home?.isUp ? home : this.#random.pick(this.#cluster.instances));
-    const base = () => {
-      viewer.at = instanceNow();
-      return viewer.at.service.url;
-    };
-    const start = home ? { lastEventId: 0 } : { backfill: 0 };
-    const viewer = { room, log, home, at: home ?? first };
-    const random = new Random(this.#seed, `viewer ${this.staying.length}`);
-    const client = new Client("http", base, { videoId: room.videoId, ...start }, log, random);
-    this.staying.push(Object.assign(viewer, { client }));
-  }
-
   /** A viewer of some of these rooms on one connection: one in the list for each room. */
-  #stayMerged(crowded: readonly Room[]): void {
-    const [first] = this.#cluster.instances;
-    if (!first) return;
+  #stay(rooms: readonly Room[], home?: Instance): void {
+    const { instances } = this.#cluster;
     const random = new Random(this.#seed, `viewer ${this.staying.length}`);
-    const rooms = [...new Set(Array.from({ length: MERGED_ROOMS }, () => random.pick(crowded)))];
-    const videoIds = rooms.map(({ videoId }) => videoId);
+    const instanceNow = () => (home?.isUp ? home : random.pick(instances));
+    const watching = rooms.map((room) => ({
+      room,
+      log: new ViewerLog(room.videoId),
+      home,
+      at: instanceNow(),
+    }));
     const base = () => {
-      const at = random.pick(this.#cluster.instances);
+      const at = instanceNow();
       for (const viewer of watching) viewer.at = at;
       return at.service.url;
     };
-    const watching: Viewer[] = [];
-    const merged = new MergedLog(videoIds, () => client.drop(TROUBLE_MS));
-    const client = new Client("http", base, { videoIds, backfill: 0 }, merged, random);
-    for (const [n, room] of rooms.entries()) {
-      const log = merged.logs[n];
-      if (log) watching.push({ room, log, client, home: undefined, at: first });
-    }
-    this.staying.push(...watching);
+    const logs = watching.map(({ log }) => log);
+    const [log, ...others] = logs;
+    if (!log) return;
+    const start = home ? { lastEventId: 0 } : { backfill: 0 };
+    const videoIds = logs.map(({ videoId }) => videoId);
+    const come = (asked: ClientOptions, observer: Observer): Client =>
+      new Client("http", base, { ...asked, ...start }, observer, random);
+    const client: Client =
+      others.length > 0
+        ? come({ videoIds }, new MergedLog(logs, () => client.drop(TROUBLE_MS)))
+        : come({ videoId: log.videoId }, log);
+    this.staying.push(...watching.map((viewer) => Object.assign(viewer, { client })));
   }
 
   #stayAtChannel(): void {

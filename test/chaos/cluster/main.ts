@@ -6,7 +6,7 @@
  */
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { commandLine } from "../command-line.ts";
+import { commandLine, numberOf } from "../command-line.ts";
 import { run } from "./run.ts";
 
 /** The number of violations to print for each promise; the others are counted. */
@@ -20,11 +20,9 @@ const { values } = commandLine({
     project: { type: "string", default: fileURLToPath(new URL("../../..", import.meta.url)) },
   },
 });
-const [seed, minutes, viewers] = [Number(values.seed), Number(values.minutes), Number(values.viewers)];
-if (!(seed >= 0 && minutes > 0 && viewers >= 1)) {
-  process.stderr.write("--seed, --minutes and --viewers must be numbers above 0\n");
-  process.exit(2);
-}
+const seed = numberOf("seed", values.seed, 0);
+const minutes = numberOf("minutes", values.minutes, 0.1);
+const viewers = numberOf("viewers", values.viewers, 1);
 const projectDir = resolve(values.project);
 const { violations, counts, times } = await run({ seed, minutes, viewers, projectDir });
 const longest = times.entries().map(([what, all]): [string, number] => [what, Math.round(Math.max(...all))]);

@@ -1,7 +1,28 @@
-/** Everything that a viewer of a channel received: a log for each stream. */
+/** What a viewer of several chats on one connection, or of a channel, received: a log for each chat. */
 import { ChannelFrames } from "../../harness/channel-frames.ts";
+import { MergedFrames } from "../../harness/merged-frames.ts";
 import { ObservedChat, ObservedChats } from "../../harness/observed-chats.ts";
 import { ViewerLog } from "./viewer-log.ts";
+
+export class MergedLog extends ObservedChats {
+  readonly #logs: readonly ViewerLog[];
+  protected readonly frames: MergedFrames;
+
+  constructor(logs: readonly ViewerLog[], onTrouble: () => void) {
+    super(onTrouble);
+    this.#logs = logs;
+    const chats = logs.map((log) => new ObservedChat(log.videoId, log));
+    this.frames = new MergedFrames(chats, (_, what) => this.malformed(what));
+  }
+
+  refused(status: number, code: string, message: string): void {
+    for (const log of this.#logs) log.refused(status, code, message);
+  }
+
+  malformed(what: string): void {
+    this.#logs[0]?.malformed(what);
+  }
+}
 
 export class ChannelLog extends ObservedChats {
   /** What concerns none of the streams. */
