@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { endIdleTime, stopParsing } from "./streams/taken-socket.ts";
+import { endIdleTime, stopParsing } from "./taken-socket.ts";
 
 interface InFlight {
   response: ServerResponse;

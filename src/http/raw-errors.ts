@@ -11,7 +11,7 @@ import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { METHODS } from "./error-answers.ts";
 import type { InFlightRequests } from "./in-flight-requests.ts";
-import { isOnlyIdle } from "./streams/taken-socket.ts";
+import { isOnlyIdle } from "./taken-socket.ts";
 
 const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
 /** The answer to each of the parser's errors, by its code. */

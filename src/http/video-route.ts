@@ -4,10 +4,10 @@ import { parseChannel } from "../protocol/channel.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
+import { networkOf } from "./access/address-limit.ts";
 import { clientGone } from "./client-gone.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 import { RoomParams, VideoQuery, VideoResponse } from "./schemas/room-schemas.ts";
-import { networkOf } from "./streams/address-limit.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const EXPECTED = { summary: "Show the channel of a video", params: RoomParams, querystring: VideoQuery };

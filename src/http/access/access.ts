@@ -14,7 +14,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { clientGone } from "../client-gone.ts";
 import { OF_ACCESS, ofFault } from "../fault-codes.ts";
-import { networkOf } from "../streams/address-limit.ts";
+import { networkOf } from "./address-limit.ts";
 import { askedNames } from "./asked-names.ts";
 import {
   EVERYTHING,

@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest } from "fastify";
 import { atCapacity } from "../../protocol/capacity.ts";
-import type { AddressLimit } from "../streams/address-limit.ts";
+import type { AddressLimit } from "./address-limit.ts";
 import type { Expiries } from "./expiries.ts";
 import { grantOf, type TokenTerms } from "./grant.ts";
 

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { privately } from "../access/private-answers.ts";
 import { noteWhileWaiting } from "../client-gone.ts";
-import { giveSocketBack, takeUnanswered } from "../streams/taken-socket.ts";
+import { giveSocketBack, takeUnanswered } from "../taken-socket.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { PollSink } from "./poll-sink.ts";
 

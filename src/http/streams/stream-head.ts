@@ -8,9 +8,9 @@ import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { InFlightRequests } from "../in-flight-requests.ts";
 import { acceptsGzip, varyBy } from "../negotiation.ts";
+import { takeSocket } from "../taken-socket.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
-import { takeSocket } from "./taken-socket.ts";
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 

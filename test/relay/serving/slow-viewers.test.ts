@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { pino } from "pino";
 import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { ResponseSink, SocketSink } from "../../../src/http/streams/socket-sinks.ts";
-import { takeSocket } from "../../../src/http/streams/taken-socket.ts";
+import { takeSocket } from "../../../src/http/taken-socket.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Sink } from "../../../src/serving/sink.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";

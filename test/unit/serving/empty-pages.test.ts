@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/base/clock.ts";
 import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
-import { takeSocket } from "../../../src/http/streams/taken-socket.ts";
+import { takeSocket } from "../../../src/http/taken-socket.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { FORMS } from "../../../src/serving/form.ts";

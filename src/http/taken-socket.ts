@@ -8,7 +8,7 @@
 import { once } from "node:events";
 import type { Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { createHttpServer } from "../create-http-server.ts";
+import { createHttpServer } from "./create-http-server.ts";
 
 /** Time limit of the trial, in milliseconds. */
 const TRIAL_MS = 5000;
