@@ -7,19 +7,12 @@ import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { changedIn, type Input, unknownVariables, variablesIn } from "./flags.ts";
+import { openFilesFor } from "./open-files.ts";
 import type { ProcessIo } from "./process-io.ts";
 import { type Service, startService } from "./service.ts";
 import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
-
-/**
- * What a process keeps of its open files for the store, upstream connections, the log and the runtime: half
- * of them, within these bounds.
- */
-const RESERVED_FILES = { least: 64, most: 200 };
-/** The part of the connections that viewers leave to other requests. */
-const OTHER_REQUESTS = 0.1;
 
 /** Rejects like `startService`. */
 export function serve(input: ServeInput, io: ProcessIo, stopped: AbortSignal): Promise<Service> {
@@ -95,32 +88,8 @@ export async function startLogged<C extends Logged>(
   return { ...service, stop };
 }
 
-/** What the limit of open files allows: `files` and `maxConnections` are those of each process. */
-export function openFilesFor({ workers, rooms }: Pick<Logged, "workers" | "rooms">) {
-  const files = openFileLimit();
-  const maxConnections = connectionsWithin(files);
-  const wanted = rooms.maxViewers;
-  const viewers = Math.min(wanted, workers * Math.ceil(maxConnections * (1 - OTHER_REQUESTS)));
-  return { files, maxConnections, connections: workers * maxConnections, wanted, viewers };
-}
-
-/** The number of connections that a process with this limit of open files may have. */
-export function connectionsWithin(files: number): number {
-  const { least, most } = RESERVED_FILES;
-  return Math.max(1, files - Math.min(most, Math.max(least, Math.floor(files / 2))));
-}
-
 /** What the process may use: its control group's limit, or the machine's memory. */
 function memoryBytes(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
-}
-
-/** The limit of each process; Infinity if the system reports none. */
-function openFileLimit(): number {
-  if (!process.report) return Number.POSITIVE_INFINITY;
-  Object.assign(process.report, { excludeNetwork: true }); // listing the network interfaces can take seconds
-  const report: { userLimits?: { open_files?: { soft?: unknown } } } = process.report.getReport();
-  const soft = Number(report.userLimits?.open_files?.soft);
-  return Number.isFinite(soft) && soft > 0 ? soft : Number.POSITIVE_INFINITY;
 }

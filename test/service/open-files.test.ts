@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { Answer } from "../../simulator/answers.ts";
 import { startSimulator } from "../../simulator/index.ts";
-import { connectionsWithin } from "../../src/cli/serve.ts";
+import { connectionsWithin } from "../../src/cli/open-files.ts";
 import { Command, ROOT } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";

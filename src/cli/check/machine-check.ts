@@ -5,8 +5,8 @@ import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
 import { Port } from "../listener.ts";
+import { openFilesFor } from "../open-files.ts";
 import { isService } from "../running-service.ts";
-import { openFilesFor } from "../serve.ts";
 import { sizeOf, type Tell } from "./finding.ts";
 
 /** As in the alert RelayDiskLow. */
