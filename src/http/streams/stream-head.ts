@@ -7,7 +7,7 @@ import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { InFlightRequests } from "../in-flight-requests.ts";
-import { acceptsGzip, varyBy } from "../negotiation.ts";
+import { acceptsGzip, names, varyBy } from "../negotiation.ts";
 import { takeSocket } from "../taken-socket.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
@@ -114,14 +114,6 @@ export function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
 
 /** NDJSON for a client that names it, and does not name event streams. */
 export function formatFor(accept: string | undefined): Format {
-  const isNamed = (format: Format) => names(accept, MEDIA_TYPES[format]);
+  const isNamed = (format: Format) => names(MEDIA_TYPES[format], accept);
   return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
-}
-
-/** Whether an `Accept` header names the media type, with any weight but 0. */
-function names(accept = "", mediaType: string): boolean {
-  return accept.split(",").some((part) => {
-    const [range, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
-    return range === mediaType && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
 }
