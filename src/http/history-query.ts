@@ -22,7 +22,7 @@ const MEDIA_TYPES = new Map(FORMAT_NAMES.map((name) => [FORMATS[name].mediaType.
 
 /** Throws `RelayError` INVALID_REQUEST or INVALID_VIDEO_ID for a value that the API does not describe. */
 export function readQuery(query: MessagesQuery, accept: string | undefined): HistoryQuery {
-  const format = query.format ?? formatFor(accept);
+  const format = query.format ?? historyFormat(accept);
   return {
     request: {
       videoId: parseVideoId(query.videoId),
@@ -61,7 +61,7 @@ export function linksOf(query: MessagesQuery, { room, next, prev }: HistoryPage)
   ].join(", ");
 }
 
-function formatFor(accept: string | undefined): FormatName {
+function historyFormat(accept: string | undefined): FormatName {
   return MEDIA_TYPES.get(preferred([...MEDIA_TYPES.keys()], accept) ?? "") ?? "json";
 }
 

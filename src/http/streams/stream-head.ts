@@ -40,24 +40,30 @@ interface StreamBody {
   endsByItself: boolean;
 }
 
+/** How the events of a stream are written. */
+export interface StreamForm {
+  format: Format;
+  /** Whether messages carry `details`. */
+  isDetailed: boolean;
+}
+
 /** How a request wants its stream. */
 interface SinkAsked {
-  form: { isDetailed: boolean };
+  form: StreamForm;
   /** Whether the stream ends with the newest message stored now. */
   isBounded: boolean;
 }
 
-/** Sends the head of the answer, in the format that the client accepts. Throws as `openBody` does. */
+/** Sends the head of the answer. Throws as `openBody` does. */
 export function openSink(
   reply: FastifyReply,
-  { form, isBounded }: SinkAsked,
+  { form: { format, isDetailed }, isBounded }: SinkAsked,
   gone: AbortSignal,
   parts: OpenParts,
   onClosed: () => void,
 ): BodySink {
-  const format = formatFor(reply.request.headers.accept);
   const body = {
-    forms: FORMS[format][form.isDetailed ? "detailed" : "plain"],
+    forms: FORMS[format][isDetailed ? "detailed" : "plain"],
     headers: { "content-type": MEDIA_TYPES[format], ...STREAM_HEADERS },
     vary: format === "ndjson" ? ["Accept"] : [],
     endsByItself: isBounded,
@@ -113,7 +119,7 @@ export function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
 }
 
 /** NDJSON for a client that names it, and does not name event streams. */
-export function formatFor(accept: string | undefined): Format {
+export function streamFormat(accept: string | undefined): Format {
   const isNamed = (format: Format) => names(MEDIA_TYPES[format], accept);
   return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
 }

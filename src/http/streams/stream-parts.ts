@@ -11,7 +11,6 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
-import type { Format } from "../../serving/framing.ts";
 import { parseBackfill } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -20,7 +19,7 @@ import { errorConverter } from "../error-answers.ts";
 import { filterAsked } from "../filter-query.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import { formatFor, type OpenParts } from "./stream-head.ts";
+import { type OpenParts, type StreamForm, streamFormat } from "./stream-head.ts";
 
 /** The routes of connections that carry several chats. */
 const MULTIPLEX_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
@@ -46,15 +45,8 @@ export interface StreamInput<Query> {
   headers: StreamHeaders & { accept?: string | undefined };
 }
 
-/** How a stream is written. */
-interface StreamForm {
-  format: Format;
-  /** Whether messages carry `details`. */
-  isDetailed: boolean;
-}
-
 export function formAsked({ query, headers }: StreamInput<{ details?: string }>): StreamForm {
-  return { format: formatFor(headers.accept), isDetailed: query.details === "true" };
+  return { format: streamFormat(headers.accept), isDetailed: query.details === "true" };
 }
 
 /** Opens a connection that carries several chats, with keepalives; `open` begins the answer. */
