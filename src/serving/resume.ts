@@ -18,18 +18,6 @@ export interface CursorRange {
   head: number;
 }
 
-/**
- * The number of recent messages that a connection asks for, from the query's text: any text that JavaScript's
- * `Number` reads. Undefined for any other text, and for empty and blank text.
- */
-export function parseBackfill(text: string): number | undefined {
-  if (text.trim() === "") return undefined;
-  const sent = Number(text);
-  if (Number.isNaN(sent)) return undefined;
-  // [spec] fractional | truncated toward zero; negative | 0; above the ceiling | 500
-  return Math.min(BACKFILL_MAX, Math.max(0, Math.trunc(sent)));
-}
-
 // [spec] A malformed or negative `Last-Event-ID` is treated as absent (backfill applies).
 export function parseCursor(text: string | undefined): number | undefined {
   if (text === undefined || !/^\d{1,16}$/.test(text)) return undefined;

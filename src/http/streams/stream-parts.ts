@@ -11,7 +11,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
-import { parseBackfill } from "../../serving/resume.ts";
+import { BACKFILL_MAX } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ViewerPlaces } from "../access/viewer-places.ts";
@@ -69,7 +69,7 @@ export function openMultiplex(
 /** The part of a chat that a query asks for. Throws `RelayError` INVALID_REQUEST. */
 export function partAsked(query: Omit<StreamQuery, "videoId">) {
   return {
-    backfill: backfillOf(query),
+    backfill: backfillAsked(query),
     from: timeIn(query, "from"),
     isBounded: query.until === "now",
     filter: filterAsked(query),
@@ -84,9 +84,11 @@ function factsAsked(query: { [Name in FactName]?: string }): readonly FactName[]
   return names.length > 0 ? names : undefined;
 }
 
-function backfillOf({ backfill: text }: Pick<StreamQuery, "backfill">): number | undefined {
+/** Any text that JavaScript's `Number` reads counts as a number, except blank text. */
+function backfillAsked({ backfill: text }: Pick<StreamQuery, "backfill">): number | undefined {
   if (text === undefined) return undefined;
-  const backfill = parseBackfill(text);
-  if (backfill === undefined) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
-  return backfill;
+  const count = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isNaN(count)) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
+  // [spec] fractional | truncated toward zero; negative | 0; above the ceiling | 500
+  return Math.min(BACKFILL_MAX, Math.max(0, Math.trunc(count)));
 }
