@@ -265,9 +265,9 @@ export class ChannelViewer {
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
   #writer({ videoId = "" }: Broadcast): ChatWriter {
-    const { id = () => `${videoId}.${writer.cursor}`, names } = this.#connection ?? {};
+    const { id = () => `${videoId}.${writer.cursor}`, names = {} } = this.#connection ?? {};
     const cursor = this.#cursors.get(videoId);
-    const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, names);
+    const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, { names });
     this.#writing = writer;
     return writer;
   }
@@ -327,7 +327,7 @@ export class ChannelViewer {
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
     };
-    const outcome = await viewer.visit(writer, request, signal, { entered });
+    const outcome = await viewer.visit(writer, request, signal, entered);
     gone.throwIfAborted();
     if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
       this.#announce(withoutStop(outcome.message));

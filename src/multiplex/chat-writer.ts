@@ -3,7 +3,7 @@
  * have the id from which the whole connection resumes.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import type { FramePlace } from "../serving/framing.ts";
+import { type FramePlace, terminal } from "../serving/framing.ts";
 import type { ChatEvent } from "./chat-events.ts";
 import type { Multiplex } from "./multiplex.ts";
 
@@ -11,35 +11,35 @@ export class ChatWriter {
   readonly videoId: string;
   readonly #multiplex: Multiplex;
   readonly #id: () => string;
-  readonly #names: object;
+  readonly #channel: { names: object } | undefined;
   /** The cursor up to which the client has everything; before the chat is open, the one it has sent. */
   cursor: number | undefined;
   /** Whether the client was sent an `init` of this chat. */
   #isBegun = false;
 
   /**
-   * `id`: the id from which the connection resumes after the next frame. `names`: what `init` has beside the
-   * video.
+   * `id`: the id from which the connection resumes after the next frame. `channel`: set if the chat is one of
+   * a channel's, which goes on after its end; with what `init` has beside the video.
    */
   constructor(
     videoId: string,
     cursor: number | undefined,
     multiplex: Multiplex,
     id: () => string,
-    names: object = {},
+    channel?: { names: object },
   ) {
     this.videoId = videoId;
     this.cursor = cursor;
     this.#multiplex = multiplex;
     this.#id = id;
-    this.#names = names;
+    this.#channel = channel;
   }
 
   get isBegun(): boolean {
     return this.#isBegun;
   }
 
-  /** Writes an event, except the end of the chat, which it returns. */
+  /** Writes an event. Returns the end of the chat, which it writes unless a channel goes on after it. */
   write(event: ChatEvent): StreamEnd | undefined {
     switch (event.kind) {
       case "init":
@@ -56,6 +56,7 @@ export class ChatWriter {
         return undefined;
       case "end":
         if (event.unreported !== undefined) this.#report(event.unreported);
+        if (!this.#channel) this.#end(event.end);
         return event.end;
       case "idle": // the connection has keepalives of its own
         return undefined;
@@ -68,8 +69,13 @@ export class ChatWriter {
     this.cursor = init.cursor;
     this.#isBegun = true;
     const { videoId, ...rest } = init;
-    const event = { videoId, ...this.#names, ...rest };
+    const event = { videoId, ...this.#channel?.names, ...rest };
     if (!isContinued) this.#multiplex.write(this.#multiplex.events.event("init", event));
+  }
+
+  #end(end: StreamEnd): void {
+    const [name, data] = terminal(end);
+    this.#multiplex.write(this.#multiplex.events.event(name, { videoId: this.videoId, ...data }));
   }
 
   #beginning(cursor: number): string {

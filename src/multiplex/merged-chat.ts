@@ -5,7 +5,6 @@
 import { type ChannelPlace, mergedIdOf } from "../protocol/cursor-vector.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
-import { terminal } from "../serving/framing.ts";
 import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
@@ -71,12 +70,7 @@ async function readChat(
   const { events, gone } = multiplex;
   using viewer = new MultiplexViewer(multiplex, parts);
   while (!gone.aborted) {
-    const outcome = await viewer.visit(writer, request, gone, {
-      ended: (end) => {
-        const [name, data] = terminal(end);
-        multiplex.write(events.event(name, { videoId, ...data }));
-      },
-    });
+    const outcome = await viewer.visit(writer, request, gone);
     const refusal = outcome instanceof Error ? parts.toRelayError(outcome) : undefined;
     if (outcome && !refusal) return;
     if (refusal) {

@@ -32,13 +32,6 @@ export interface MultiplexParts {
   toRelayError(error: unknown): RelayError;
 }
 
-interface StayEvents {
-  /** The viewer is in the room; its `init` follows. */
-  entered?(): void;
-  /** The last thing that the room sends. */
-  ended?(end: StreamEnd): void;
-}
-
 export class MultiplexViewer implements Disposable {
   readonly #multiplex: Multiplex;
   readonly #parts: MultiplexParts;
@@ -67,7 +60,8 @@ export class MultiplexViewer implements Disposable {
   }
 
   /**
-   * Enters a room after the writer's cursor, and stays until the room or the connection ends the visit.
+   * Enters a room after the writer's cursor, and stays until the room or the connection ends the visit. Once
+   * it is in the room, `entered` is called, before its `init`.
    * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected,
    * or the signal aborted before it was in the room.
    */
@@ -75,14 +69,13 @@ export class MultiplexViewer implements Disposable {
     writer: ChatWriter,
     request: Omit<ChatRequest, "lastEventId">,
     signal: AbortSignal,
-    { entered, ended }: StayEvents = {},
+    entered?: () => void,
   ): Promise<StreamEnd | RelayError | ChatAbsent | undefined> {
     const { rooms, form, toRelayError } = this.#parts;
     const multiplex = this.#multiplex;
     let end: StreamEnd | undefined;
     const branch = multiplex.branch(form, (event) => {
       end = writer.write(event);
-      if (end) ended?.(end);
     });
     const open = () => {
       signal.throwIfAborted();
