@@ -15,6 +15,7 @@ import { ANSWERS, CacheCursors, EventForms } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
+import type { Place } from "../access/viewer-places.ts";
 import { Deadlines } from "../deadlines.ts";
 import type { RequestTurns } from "../request-turns.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
@@ -75,13 +76,13 @@ export class LogReads {
 
   /**
    * One page, the same for all who ask for it while it is made; undefined if the origin has it. If nothing
-   * of the video is stored, a poll that leaves at once opens its room first, within `enter`. Rejects with
-   * `RelayError`, and as `Rooms.enter` does.
+   * of the video is stored, a poll that leaves at once opens its room first, with the place that `takePlace`
+   * takes. Rejects with `RelayError`, and as `Rooms.enter` and `takePlace` do.
    */
   async page(
     { videoId, chat, position, isGzip, address }: LogAsked,
     gone: AbortSignal,
-    enter: (open: () => Promise<void>) => Promise<void> = (open) => open(),
+    takePlace?: () => Promise<Place>,
   ): Promise<LogAnswer | undefined> {
     const { turns } = this.#parts;
     const make = (abandoned: AbortSignal) =>
@@ -90,10 +91,13 @@ export class LogReads {
     const read = () => turns.admit(() => this.#pages.run(key, make, gone));
     return await read().catch(async (error) => {
       if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
-      await enter(async () => {
-        const asked: LogAsked = { videoId, chat, address, position: "begin", isGzip: false };
-        (await this.poll(asked, gone)).end();
-      });
+      const place = await takePlace?.();
+      try {
+        const sink = await this.poll({ videoId, chat, address, position: "begin", isGzip: false }, gone);
+        sink.end();
+      } finally {
+        place?.giveBack();
+      }
       return await read();
     });
   }

@@ -83,10 +83,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
 
   const sendPage = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
     const wanted = asked(request);
-    const page = await reads.page(wanted, gone, async (enter) => {
-      const { giveBack } = await viewerPlaces.take(request, gone);
-      await enter().finally(giveBack);
-    });
+    const page = await reads.page(wanted, gone, () => viewerPlaces.take(request, gone));
     if (!page) return passOn(request, reply);
     const { body } = page;
     const headers = wanted.isGzip ? zippedHeaders(page.headers) : page.headers;
