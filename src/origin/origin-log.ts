@@ -133,16 +133,21 @@ export class OriginRoomLog implements RoomLog {
     }
   }
 
-  /** What a stream brings until it breaks. Then it is closed: the origin counts it as a viewer. */
+  /**
+   * The messages and the end that a stream brings until it breaks; its facts are noted. Then it is closed:
+   * the origin counts it as a viewer.
+   */
   async *#batches(
     videoId: string,
     stream: OriginStream,
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     using open = stream;
-    open.onFact((fact) => this.#facts[fact.name].say(fact));
     try {
-      yield* open.batches();
+      for await (const next of open.batches()) {
+        if ("name" in next) this.#facts[next.name].say(next);
+        else yield next;
+      }
       this.#events.streamBroke(videoId, "the origin ended it");
     } catch (error) {
       if (signal.aborted) return;

@@ -1,4 +1,4 @@
-/** One open stream of an origin: its init, then its messages in the batches in which they arrive. */
+/** One open stream of an origin: its init, then facts and messages in the batches in which they arrive. */
 import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
@@ -20,7 +20,6 @@ export class OriginStream implements Disposable {
   readonly #lines: LineStream;
   /** The lines that came with the init. */
   readonly #early: string[];
-  #onFact: ((fact: Fact) => void) | undefined;
 
   /** Resolves when the stream's init has come. Rejects with `OriginAway`. */
   static async begin(lines: LineStream): Promise<OriginStream> {
@@ -52,21 +51,14 @@ export class OriginStream implements Disposable {
     this.#lines[Symbol.dispose]();
   }
 
-  /** Calls the listener with each fact that comes from now on. Call it before `batches`. */
-  onFact(listener: (fact: Fact) => void): void {
-    this.#onFact = listener;
-  }
-
   /**
-   * The stream's messages and then the end of the room, if the stream ends with one. Rejects with
-   * `OriginAway` if the connection breaks or is silent for three keepalive intervals.
+   * The stream's facts and messages, of each batch the facts first, and then the end of the room, if the
+   * stream ends with one. Rejects with `OriginAway` if the connection breaks or is silent for three keepalive
+   * intervals.
    */
-  async *batches(): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+  async *batches(): AsyncGenerator<Fact | StoredMessage[] | RoomEnd, void, void> {
     for await (const lines of this.#allLines()) {
-      for (const line of lines) {
-        const fact = factIn(line);
-        if (fact) this.#onFact?.(fact);
-      }
+      yield* lines.map(factIn).filter((fact) => fact !== undefined);
       const messages = lines.filter((line) => line.startsWith(MESSAGE));
       if (messages.length > 0) yield messages.map((line) => messageIn(line, MESSAGE));
       const end = endIn(lines.at(-1) ?? "");
