@@ -7,7 +7,6 @@ import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseOffset } from "../../serving/log-position.ts";
 import { networkOf } from "../access/address-limit.ts";
-import { isPrivate } from "../access/private-answers.ts";
 import { clientGone } from "../client-gone.ts";
 import { acceptsGzip, gzippedTag, isKnown, varyBy } from "../negotiation.ts";
 import type { PassOn } from "../origin-routes.ts";
@@ -19,7 +18,7 @@ import { knownParametersOnly } from "../strict-query.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { LogAsked, LogReads } from "./log-reads.ts";
 import type { PollSink } from "./poll-sink.ts";
-import { headerLines, type WaitingParts, WaitingPoll } from "./poll-socket.ts";
+import { WaitingPolls } from "./poll-socket.ts";
 
 interface LogParts extends StreamParts {
   reads: LogReads;
@@ -60,120 +59,125 @@ export function logGuards(url: string): Readonly<Record<string, string>> {
 }
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
-  const { reads, viewerPlaces, clock, inFlight, handsOver, compresses } = parts;
-  const varies = compresses ? ["Accept-Encoding"] : [];
-  /** What waiting polls share, by the headers of their answers: these are the same for most. */
-  const waiting = new Map<string, WaitingParts>();
-
-  const asked = ({ params, query, headers, ip }: LogRequest): LogAsked => {
-    const { chat, offset, live, cursor } = query;
-    const videoId = parseVideoId(params.videoId);
-    const position = parseOffset(offset);
-    if (position === undefined)
-      throw invalid("offset: must be -1, now, or an offset that this log has given out.");
-    if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");
-    const isGzip = compresses && acceptsGzip(headers["accept-encoding"]);
-    return { videoId, chat, position, cursor, isGzip, address: () => networkOf(ip) };
-  };
-
-  const passOn = (request: LogRequest, reply: FastifyReply) => {
-    if (!parts.pass) throw new Error("this instance has the pages of its logs itself");
-    return parts.pass(`/v1/log/${parseVideoId(request.params.videoId)}`, request as FastifyRequest, reply);
-  };
-
-  const sendPage = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
-    const wanted = asked(request);
-    const page = await reads.page(wanted, gone, () => viewerPlaces.take(request, gone));
-    if (!page) return passOn(request, reply);
-    const { body } = page;
-    const headers = wanted.isGzip ? zippedHeaders(page.headers) : page.headers;
-    reply.headers(headers);
-    varyBy(reply, ...varies);
-    if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"]))
-      return reply.code(304).send();
-    gone.throwIfAborted();
-    return reply.send(body);
-  };
-
-  const sendPoll = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
-    const place = await viewerPlaces.take(request, gone);
-    const { giveBack } = place;
-    let sink: PollSink;
-    try {
-      sink = await reads.poll(asked(request), gone);
-    } catch (error) {
-      giveBack();
-      throw error;
-    }
-    if (!sink.answer) place.keep(sink);
-    if (!sink.answer && mayTake(reply)) {
-      reply.hijack();
-      inFlight.forget(request.raw.socket);
-      varyBy(reply, ...varies);
-      const head = headerLines(reply.getHeaders());
-      const isOwn = isPrivate(request as FastifyRequest);
-      const shared = waiting.getOrInsertComputed(`${isOwn} ${head}`, () => ({
-        server: app.server,
-        clock,
-        head,
-        isPrivate: isOwn,
-      }));
-      new WaitingPoll(reply.raw, sink, shared, giveBack);
-      return reply;
-    }
-    gone.addEventListener("abort", () => sink.end(), { once: true });
-    const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
-    giveBack();
-    varyBy(reply, ...varies);
-    return reply.code(answer.status).headers(answer.headers).send(answer.body);
-  };
-
-  /** Whether the connection can be taken while its request waits, and be given back after the answer. */
-  const mayTake = ({ raw, request }: FastifyReply) =>
-    handsOver &&
-    raw.shouldKeepAlive &&
-    request.raw.socket.writable &&
-    isAlone(request.raw) &&
-    inFlight.stream(request.raw);
-
-  const openEvents = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal): Promise<void> => {
-    const place = await viewerPlaces.take(request, gone);
-    try {
-      await reads.events(asked(request), gone, (forms, forget) =>
-        place.keep(
-          openBody(
-            reply,
-            { forms, headers: EVENT_HEADERS, vary: [], endsByItself: false },
-            gone,
-            parts,
-            () => {
-              forget();
-              place.giveBack();
-            },
-          ),
-        ),
-      );
-    } catch (error) {
-      place.giveBack();
-      throw error;
-    }
-  };
+  const waiting = new WaitingPolls(app.server, parts.clock);
 
   app.head<LogRoute>("/v1/log/:videoId", HEAD_OPTIONS, async (request, reply) => {
-    const answer = await reads.head(
-      { videoId: parseVideoId(request.params.videoId), chat: request.query.chat },
-      clientGone(reply.raw),
-    );
-    return answer ? reply.headers(answer.headers).send() : passOn(request, reply);
+    const videoId = parseVideoId(request.params.videoId);
+    const answer = await parts.reads.head({ videoId, chat: request.query.chat }, clientGone(reply.raw));
+    return answer ? reply.headers(answer.headers).send() : await passOn(videoId, reply, parts);
   });
 
   app.get<LogRoute>("/v1/log/:videoId", LOG_OPTIONS, async (request, reply) => {
     const { live } = request.query;
     const gone = clientGone(reply.raw, { endsByItself: live !== "sse" });
     request.raw.resume(); // as in /v1/stream
-    if (live === "sse") return openEvents(request, reply, gone);
-    return live === undefined ? sendPage(request, reply, gone) : sendPoll(request, reply, gone);
+    const asked = logAsked(request, parts);
+    if (live === "sse") return await openEvents(asked, reply, gone, parts);
+    return live === undefined
+      ? await sendPage(asked, reply, gone, parts)
+      : await sendPoll(asked, reply, gone, parts, waiting);
   });
+}
+
+/** Throws `RelayError` INVALID_REQUEST and INVALID_VIDEO_ID. */
+function logAsked({ params, query, headers, ip }: LogRequest, { compresses }: LogParts): LogAsked {
+  const { chat, offset, live, cursor } = query;
+  const videoId = parseVideoId(params.videoId);
+  const position = parseOffset(offset);
+  if (position === undefined)
+    throw invalid("offset: must be -1, now, or an offset that this log has given out.");
+  if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");
+  const isGzip = compresses && acceptsGzip(headers["accept-encoding"]);
+  return { videoId, chat, position, cursor, isGzip, address: () => networkOf(ip) };
+}
+
+async function passOn(videoId: string, reply: FastifyReply, { pass }: LogParts): Promise<FastifyReply> {
+  if (!pass) throw new Error("this instance has the pages of its logs itself");
+  return await pass(`/v1/log/${videoId}`, reply.request, reply);
+}
+
+async function sendPage(
+  asked: LogAsked,
+  reply: FastifyReply,
+  gone: AbortSignal,
+  parts: LogParts,
+): Promise<FastifyReply> {
+  const { request } = reply;
+  const page = await parts.reads.page(asked, gone, () => parts.viewerPlaces.take(request, gone));
+  if (!page) return await passOn(asked.videoId, reply, parts);
+  const headers = asked.isGzip ? zippedHeaders(page.headers) : page.headers;
+  reply.headers(headers);
+  varyByCoding(reply, parts);
+  if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"])) return reply.code(304).send();
+  gone.throwIfAborted();
+  return reply.send(page.body);
+}
+
+async function sendPoll(
+  asked: LogAsked,
+  reply: FastifyReply,
+  gone: AbortSignal,
+  parts: LogParts,
+  waiting: WaitingPolls,
+): Promise<FastifyReply> {
+  const place = await parts.viewerPlaces.take(reply.request, gone);
+  const { giveBack } = place;
+  let sink: PollSink;
+  try {
+    sink = await parts.reads.poll(asked, gone);
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+  varyByCoding(reply, parts);
+  if (!sink.answer) place.keep(sink);
+  if (!sink.answer && mayTake(reply, parts)) {
+    reply.hijack();
+    parts.inFlight.forget(reply.request.raw.socket);
+    waiting.add(reply, sink, giveBack);
+    return reply;
+  }
+  gone.addEventListener("abort", () => sink.end(), { once: true });
+  const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
+  giveBack();
+  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+}
+
+/** Whether the connection can be taken while its request waits, and be given back after the answer. */
+function mayTake({ raw, request }: FastifyReply, { handsOver, inFlight }: LogParts): boolean {
+  return (
+    handsOver &&
+    raw.shouldKeepAlive &&
+    request.raw.socket.writable &&
+    isAlone(request.raw) &&
+    inFlight.stream(request.raw)
+  );
+}
+
+async function openEvents(
+  asked: LogAsked,
+  reply: FastifyReply,
+  gone: AbortSignal,
+  parts: LogParts,
+): Promise<void> {
+  const place = await parts.viewerPlaces.take(reply.request, gone);
+  try {
+    await parts.reads.events(asked, gone, (forms, forget) => {
+      const body = { forms, headers: EVENT_HEADERS, vary: [], endsByItself: false };
+      const onClosed = () => {
+        forget();
+        place.giveBack();
+      };
+      return place.keep(openBody(reply, body, gone, parts, onClosed));
+    });
+  } catch (error) {
+    place.giveBack();
+    throw error;
+  }
+}
+
+function varyByCoding(reply: FastifyReply, { compresses }: LogParts): void {
+  if (compresses) varyBy(reply, "Accept-Encoding");
 }
 
 function zippedHeaders({ etag, ...others }: LogAnswer["headers"]): LogAnswer["headers"] {

@@ -4,8 +4,9 @@
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { FastifyReply } from "fastify";
 import type { Clock } from "../../base/clock.ts";
-import { privately } from "../access/private-answers.ts";
+import { isPrivate, privately } from "../access/private-answers.ts";
 import { noteWhileWaiting } from "../client-gone.ts";
 import { giveSocketBack, takeUnanswered } from "../taken-socket.ts";
 import type { LogAnswer } from "./log-answer.ts";
@@ -35,23 +36,49 @@ const LISTENERS: Record<string, (this: PollSocket) => void> = {
   },
 };
 
-export interface WaitingParts {
+/** What polls share whose answers have the same headers. */
+interface WaitingParts {
   server: Server;
   clock: Pick<Clock, "now">;
   /** The headers that every answer has, as lines. */
   head: string;
   /** Whether no shared cache may keep the answer. */
-  isPrivate: boolean;
+  isOwn: boolean;
 }
 
-export class WaitingPoll {
+/** The polls that wait on their sockets. Most have the same headers. */
+export class WaitingPolls {
+  readonly #server: Server;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #parts = new Map<string, WaitingParts>();
+
+  constructor(server: Server, clock: Pick<Clock, "now">) {
+    this.#server = server;
+    this.#clock = clock;
+  }
+
+  /**
+   * Takes the reply's connection, which must have no other request, until the answer, which gets the headers
+   * of the reply. `giveBack`: called at the end.
+   */
+  add(reply: FastifyReply, sink: PollSink, giveBack: () => void): void {
+    const head = headerLines(reply.getHeaders());
+    const isOwn = isPrivate(reply.request);
+    const parts = this.#parts.getOrInsertComputed(`${isOwn} ${head}`, () => {
+      return { server: this.#server, clock: this.#clock, head, isOwn };
+    });
+    new WaitingPoll(reply.raw, sink, parts, giveBack);
+  }
+}
+
+class WaitingPoll {
   readonly #sink: PollSink;
   readonly #socket: PollSocket;
   readonly #parts: WaitingParts;
   readonly #giveBack: () => void;
   #endNotes: (() => void) | undefined;
 
-  /** Takes the response's connection, which must have no other request. `giveBack`: called at the end. */
+  /** As `WaitingPolls.add`. */
   constructor(response: ServerResponse, sink: PollSink, parts: WaitingParts, giveBack: () => void) {
     this.#sink = sink;
     this.#parts = parts;
@@ -77,7 +104,7 @@ export class WaitingPoll {
 
   #answer(answer: LogAnswer): void {
     const socket = this.#socket;
-    const { server, clock, head, isPrivate } = this.#parts;
+    const { server, clock, head, isOwn } = this.#parts;
     this.#giveBack();
     this.#endNotes?.();
     delete socket[pollOf];
@@ -88,7 +115,7 @@ export class WaitingPoll {
     socket.cork();
     const date = `date: ${new Date(clock.now()).toUTCString()}\r\n`;
     const kept = `connection: keep-alive\r\nkeep-alive: timeout=${server.keepAliveTimeout / 1000}\r\n`;
-    socket.write(`${statusLine(answer)}${date}${kept}${head}${lines(answer, isPrivate)}\r\n`);
+    socket.write(`${statusLine(answer)}${date}${kept}${head}${lines(answer, isOwn)}\r\n`);
     if (answer.body) socket.write(answer.body);
     socket.uncork();
     if (socket.readableEnded) {
@@ -104,16 +131,16 @@ function statusLine({ status }: LogAnswer): string {
   return status === 200 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 204 No Content\r\n";
 }
 
-function lines({ headers, body }: LogAnswer, isPrivate: boolean): string {
+function lines({ headers, body }: LogAnswer, isOwn: boolean): string {
   return headerLines({
     ...headers,
-    ...(isPrivate && { "cache-control": privately(headers["cache-control"]) }),
+    ...(isOwn && { "cache-control": privately(headers["cache-control"]) }),
     ...(body && { "content-length": String(body.length) }),
   });
 }
 
 /** Headers as the lines of an answer's head. */
-export function headerLines(headers: Readonly<Record<string, unknown>>): string {
+function headerLines(headers: Readonly<Record<string, unknown>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("");
