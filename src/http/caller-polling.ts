@@ -41,102 +41,126 @@ const LIMIT_MS = 60_000;
 type CallerOptions = { lane: "caller"; maxCooldownMs: number; signal: AbortSignal };
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
-  const callers = new RequestTurns(CALLERS, "callers");
-  const byToken = new Map<string, Egress>();
-  const remember = (token: string | null, egress: Egress) => {
-    if (token === null || egresses.isSingle) return;
-    byToken.delete(token);
-    byToken.set(token, egress);
-    const [oldest] = byToken.keys();
-    if (oldest !== undefined && byToken.size > MAX_TOKENS) byToken.delete(oldest);
-  };
-  const answers = new SharedWork<Buffer>();
-  /** Sends what `act` makes, for all whose requests have the same key. */
-  const answer = async (
-    reply: FastifyReply,
-    key: readonly unknown[],
-    act: (options: CallerOptions) => Promise<unknown>,
-  ) => {
-    const write = async (abandoned: AbortSignal) =>
-      Buffer.from(wireJson(await inTime(clock, abandoned, act)));
-    const gone = clientGone(reply.raw);
-    const body = await callers.admit(() => answers.run(JSON.stringify(key), write, gone));
-    return reply.type("application/json; charset=utf-8").send(body);
-  };
+  const calls = new CallerCalls(egresses, clock);
 
   app.post<{ Body: SessionRequest }>(
     "/v1/sessions",
     routeOptions("/v1/sessions", SESSION, json("The chat, ready to be polled.", SessionResponse)),
-    async (request, reply) => {
-      const { includeInitial = true, details = false } = request.body;
-      const videoId = parseVideoId(request.body.videoId);
-      return await answer(reply, ["session", videoId, includeInitial, details], async (options) => {
-        const { standing, egress } = await egresses.call(options.signal, async (egress) => ({
-          standing: await egress.liveChat.bootstrap(videoId, options),
-          egress,
-        }));
-        if (standing.is !== "there") throw new ChatAbsent(standing);
-        const { page, first } = standing;
-        const { chatType, pair, credentials } = page.position;
-        // An answer without a continuation has not used up its token: the next poll with it reports the end
-        // again.
-        const token = first.position.continuation ?? first.token;
-        remember(token, egress);
-        const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
-        return {
-          videoId,
-          chatType,
-          client: pair.client,
-          host: egress.liveChat.hostOf(pair.client),
-          endpoint: pair.endpoint,
-          apiKey: credentials.apiKey,
-          webVersion: credentials.clientVersion,
-          token,
-          timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-          messages: initial.map((message) => messageFor(message, details)),
-        };
-      });
-    },
+    async ({ body }, reply) => send(await calls.session(body, clientGone(reply.raw)), reply),
   );
 
   app.post<{ Body: PollRequest }>(
     "/v1/poll",
     routeOptions("/v1/poll", POLL, json("The next batch, often empty.", PollResponse)),
-    async (request, reply) => {
-      const { client, endpoint, token, apiKey, webVersion, details = false } = request.body;
-      if (!isClientLabel(client))
-        throw new RelayError(
-          "UNKNOWN_CLIENT",
-          "client: is not a known client label; send that of the session.",
-        );
-      // The schema requires a string for WEB; for other clients any value is allowed and ignored.
-      const clientVersion = typeof webVersion === "string" ? webVersion : "";
-      const position: Position = {
-        // Only the caller knows these two, and a poll does not need them.
-        ...({ chatType: "liveChatRenderer", view: "all" } as const),
-        pair: { client, endpoint },
-        credentials: { apiKey, clientVersion },
-        continuation: token,
-        panels: NO_PANELS,
-      };
-      const key = ["poll", client, endpoint, token, apiKey, clientVersion, details];
-      return await answer(reply, key, async (options) => {
-        const { answer, egress } = await egresses.call(
-          options.signal,
-          async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
-          byToken.get(token),
-        );
-        byToken.delete(token);
-        if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
-        remember(answer.position.continuation, egress);
-        return {
-          token: answer.position.continuation,
-          timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-          messages: toMessages(answer.items).map((message) => messageFor(message, details)),
-        };
-      });
-    },
+    async ({ body }, reply) => send(await calls.poll(body, clientGone(reply.raw)), reply),
   );
+}
+
+function send(body: Buffer, reply: FastifyReply): FastifyReply {
+  return reply.type("application/json; charset=utf-8").send(body);
+}
+
+/** Makes the calls of callers, apart from Fastify. */
+class CallerCalls {
+  readonly #egresses: EgressPool;
+  readonly #clock: Clock;
+  readonly #turns = new RequestTurns(CALLERS, "callers");
+  readonly #answers = new SharedWork<Buffer>();
+  readonly #byToken = new Map<string, Egress>();
+
+  constructor(egresses: EgressPool, clock: Clock) {
+    this.#egresses = egresses;
+    this.#clock = clock;
+  }
+
+  async session(
+    { videoId: name, includeInitial = true, details = false }: SessionRequest,
+    gone: AbortSignal,
+  ): Promise<Buffer> {
+    const videoId = parseVideoId(name);
+    return await this.#answer(["session", videoId, includeInitial, details], gone, async (options) => {
+      const { standing, egress } = await this.#egresses.call(options.signal, async (egress) => ({
+        standing: await egress.liveChat.bootstrap(videoId, options),
+        egress,
+      }));
+      if (standing.is !== "there") throw new ChatAbsent(standing);
+      const { page, first } = standing;
+      const { chatType, pair, credentials } = page.position;
+      // An answer without a continuation has not used up its token: the next poll with it reports the end
+      // again.
+      const token = first.position.continuation ?? first.token;
+      this.#remember(token, egress);
+      const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
+      return {
+        videoId,
+        chatType,
+        client: pair.client,
+        host: egress.liveChat.hostOf(pair.client),
+        endpoint: pair.endpoint,
+        apiKey: credentials.apiKey,
+        webVersion: credentials.clientVersion,
+        token,
+        timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: initial.map((message) => messageFor(message, details)),
+      };
+    });
+  }
+
+  async poll(
+    { client, endpoint, token, apiKey, webVersion, details = false }: PollRequest,
+    gone: AbortSignal,
+  ): Promise<Buffer> {
+    if (!isClientLabel(client))
+      throw new RelayError(
+        "UNKNOWN_CLIENT",
+        "client: is not a known client label; send that of the session.",
+      );
+    // The schema requires a string for WEB; for other clients any value is allowed and ignored.
+    const clientVersion = typeof webVersion === "string" ? webVersion : "";
+    const position: Position = {
+      // Only the caller knows these two, and a poll does not need them.
+      ...({ chatType: "liveChatRenderer", view: "all" } as const),
+      pair: { client, endpoint },
+      credentials: { apiKey, clientVersion },
+      continuation: token,
+      panels: NO_PANELS,
+    };
+    const key = ["poll", client, endpoint, token, apiKey, clientVersion, details];
+    return await this.#answer(key, gone, async (options) => {
+      const { answer, egress } = await this.#egresses.call(
+        options.signal,
+        async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
+        this.#byToken.get(token),
+      );
+      this.#byToken.delete(token);
+      if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+      this.#remember(answer.position.continuation, egress);
+      return {
+        token: answer.position.continuation,
+        timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: toMessages(answer.items).map((message) => messageFor(message, details)),
+      };
+    });
+  }
+
+  /** The JSON of what `act` makes, for all whose requests have the same key. */
+  async #answer(
+    key: readonly unknown[],
+    gone: AbortSignal,
+    act: (options: CallerOptions) => Promise<unknown>,
+  ): Promise<Buffer> {
+    const write = async (abandoned: AbortSignal) =>
+      Buffer.from(wireJson(await inTime(this.#clock, abandoned, act)));
+    return await this.#turns.admit(() => this.#answers.run(JSON.stringify(key), write, gone));
+  }
+
+  #remember(token: string | null, egress: Egress): void {
+    if (token === null || this.#egresses.isSingle) return;
+    this.#byToken.delete(token);
+    this.#byToken.set(token, egress);
+    const [oldest] = this.#byToken.keys();
+    if (oldest !== undefined && this.#byToken.size > MAX_TOKENS) this.#byToken.delete(oldest);
+  }
 }
 
 /** Settles as `act` does; rejects with `RelayError` CAPACITY if its calls wait for too long. */
