@@ -33,7 +33,7 @@ type State =
 interface Opening {
   /** Settles when nothing of it goes on. */
   done: Promise<OpenedRoom>;
-  /** Settles as `done` does, or at once if `giveUp` is called. */
+  /** Settles as `done` does, or at once if the opening is given up or displaced. */
   result: Promise<OpenedRoom>;
   giveUp: AbortController;
   /** Its place in the queue. */
@@ -224,10 +224,10 @@ export class VideoEntry {
   #beginOpening(options: OpenOptions = {}): Opening {
     const giveUp = new AbortController();
     if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
-    const refuse = () => giveUp.abort(atCapacity("openings"));
-    const queued = this.#host.openings.join(options.address ?? "", refuse);
-    const done = this.#open(options, queued, giveUp);
-    const opening: Opening = { done, result: unlessAborted(done, giveUp.signal), giveUp, queued };
+    const queued = this.#host.openings.join(options.address ?? "");
+    const signal = AbortSignal.any([giveUp.signal, queued.displaced]);
+    const done = this.#open(options, queued, signal);
+    const opening: Opening = { done, result: unlessAborted(done, signal), giveUp, queued };
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
@@ -245,7 +245,7 @@ export class VideoEntry {
   async #open(
     { released, isShown = false }: OpenOptions,
     queued: QueuedOpening<OpeningTurn>,
-    giveUp: AbortController,
+    signal: AbortSignal,
   ): Promise<OpenedRoom> {
     using _ = queued;
     await released;
@@ -258,8 +258,8 @@ export class VideoEntry {
       assertPlace: (expected) => this.#assertPlace(expected),
       found: (chatType) => this.#found(chatType),
     };
-    const open = () => this.#host.sources.open(this.videoId, applicant, giveUp.signal);
-    giveUp.signal.throwIfAborted();
+    const open = () => this.#host.sources.open(this.videoId, applicant, signal);
+    signal.throwIfAborted();
     const acquired = await open();
     return this.#opened("absence" in acquired ? await this.#orRest(acquired, open) : acquired);
   }

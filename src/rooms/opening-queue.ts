@@ -10,7 +10,7 @@
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { LinkedList, type Place } from "../base/linked-list.ts";
-import { atCapacity } from "../protocol/capacity.ts";
+import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 import { Turns } from "./turns.ts";
 
 const MAX_WAIT_MS = 30_000;
@@ -30,6 +30,8 @@ export type OpeningRank = "open" | "known" | "unknown";
 export interface QueuedOpening<T> extends Disposable {
   /** Its first client's address, or its network; empty if the service itself opens the room. */
   readonly address: string;
+  /** Aborts with `RelayError` CAPACITY once the video is displaced. */
+  readonly displaced: AbortSignal;
   /** Another client waits for it: from now on it also takes the turns of this address. */
   add(address: string): void;
   /**
@@ -42,7 +44,7 @@ export interface QueuedOpening<T> extends Disposable {
 /** The videos of one address; the oldest is first. */
 interface Crowd {
   readonly address: string;
-  /** Refuses each. */
+  /** Displaces each. */
   readonly waiting: LinkedList<() => void>;
   /** How many more will join in a moment, or again after a refusal. */
   expected: number;
@@ -111,24 +113,26 @@ export class OpeningQueue<T extends Disposable> {
   }
 
   /**
-   * Adds a video. It counts for one of its addresses, and for another one once it is displaced there; after
-   * the last of them, `refuse` is called, possibly before this returns. Those of the service itself
-   * (`address` empty) are never displaced.
+   * Adds a video. It counts for one of its addresses, and for the next one once there are too many there;
+   * after the last of them, it is displaced, possibly before this returns, for the reason `full`. Those of
+   * the service itself (`address` empty) are never displaced.
    */
-  join(address: string, refuse: () => void): QueuedOpening<T> {
+  join(address: string, full: FullCause = "openings"): QueuedOpening<T> {
     const addresses = new Set([address]);
     const uncounted = [address];
+    const displaced = new AbortController();
     let place: Disposable | undefined;
     let wait: Wait<T> | undefined;
-    const count = () => {
+    const countForNext = () => {
       const next = uncounted.pop();
-      if (next === undefined) refuse();
-      else place = next === "" ? undefined : this.#count(next, count);
+      if (next === undefined) displaced.abort(atCapacity(full));
+      else place = next === "" ? undefined : this.#count(next, countForNext);
     };
-    count();
+    countForNext();
     const leave = () => place?.[Symbol.dispose]();
     return {
       address,
+      displaced: displaced.signal,
       add: (other) => {
         if (addresses.has(other)) return;
         addresses.add(other);
@@ -219,7 +223,8 @@ export class OpeningQueue<T extends Disposable> {
     });
   }
 
-  #count(address: string, refuse: () => void): Disposable {
+  /** `displaced`: called if the address has too many videos. Disposing counts it no more. */
+  #count(address: string, displaced: () => void): Disposable {
     const crowd = this.#crowd(address);
     let isWaiting = true;
     const leave = () => {
@@ -231,7 +236,7 @@ export class OpeningQueue<T extends Disposable> {
     };
     const place = crowd.waiting.push(() => {
       leave();
-      refuse();
+      displaced();
     });
     this.#size += 1;
     this.#resized(crowd);

@@ -8,7 +8,6 @@ import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
 import { withoutStop } from "../../base/full-stop.ts";
 import { omitUndefined } from "../../base/json.ts";
-import { atCapacity } from "../../protocol/capacity.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
@@ -323,11 +322,9 @@ export class ChannelWatch implements WatchedChannel {
 
   /** A made-up channel costs a look as well, so it waits for its turn. */
   async #lookInTurn(signal: AbortSignal): Promise<ChannelLook> {
-    const displaced = new AbortController();
-    const refuse = () => displaced.abort(atCapacity("channels"));
-    using queued = this.#parts.openings.join(this.#address, refuse);
+    using queued = this.#parts.openings.join(this.#address, "channels");
     const rank = this.#address === "" ? "open" : "unknown";
-    using opening = await queued.turn(rank, AbortSignal.any([signal, displaced.signal]));
+    using opening = await queued.turn(rank, AbortSignal.any([signal, queued.displaced]));
     return await this.#lookNow(signal, opening.egress);
   }
 

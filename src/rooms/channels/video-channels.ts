@@ -220,9 +220,8 @@ export class VideoChannels {
   }
 
   async #ask(question: ChannelQuestion, address: string): Promise<readonly string[]> {
-    const displaced = new AbortController();
-    using queued = this.#openings.join(address, () => displaced.abort(atCapacity("openings")));
-    const signal = AbortSignal.any([this.#stopped, displaced.signal]);
+    using queued = this.#openings.join(address);
+    const signal = AbortSignal.any([this.#stopped, queued.displaced]);
     try {
       return await this.#sources.ask(question, queued, signal);
     } catch (error) {

@@ -33,7 +33,7 @@ describe("a crowd costs per head what a small one costs", () => {
         const openings = queueOf(count, () => undefined);
         const left = Array.from({ length: count }, (_, i) => {
           const gone = new AbortController();
-          const queued = openings.join(one(i), () => {});
+          const queued = openings.join(one(i));
           const entered = queued.turn("unknown", gone.signal).catch(() => {});
           return { gone, entered };
         });
@@ -56,7 +56,7 @@ describe("a crowd costs per head what a small one costs", () => {
         const { signal } = new AbortController();
         const rank = (i: number) => (["open", "known", "unknown"] as const)[i % 3] ?? "open";
         const own = () => AbortSignal.any([signal]);
-        const turn = (i: number) => openings.join(one(i), () => {}).turn(rank(i), own());
+        const turn = (i: number) => openings.join(one(i)).turn(rank(i), own());
         const first = await turn(0);
         const entered = Array.from({ length: count }, async (_, i) => (await turn(i))[Symbol.dispose]());
         first[Symbol.dispose]();
@@ -66,7 +66,7 @@ describe("a crowd costs per head what a small one costs", () => {
     it(`of videos that displace each other, from ${addresses}`, () =>
       assertEven(async (count) => {
         const openings = queueOf(count / 2, () => undefined);
-        for (let i = 0; i < count; i++) openings.join(one(i), () => {});
+        for (let i = 0; i < count; i++) openings.join(one(i));
       }));
   }
 

@@ -33,7 +33,7 @@ describe("videos that wait for a bootstrap", () => {
       signal = new AbortController().signal,
     ) =>
       openings
-        .join(address, () => {})
+        .join(address)
         .turn(rank, signal)
         .then(got(name), (error) => turns.push(`${name}: ${error.code ?? error.message}`));
     const giveBack = async (count = 1) => {
@@ -74,7 +74,7 @@ describe("videos that wait for a bootstrap", () => {
 
   it("take the turns of each address that waits for them, and one turn in all", async () => {
     const { turns, got, enter, giveBack, openings } = await takenQueue();
-    const shared = openings.join("flood", () => {});
+    const shared = openings.join("flood");
     void shared.turn("unknown", new AbortController().signal).then(got("shared"));
     for (let i = 1; i <= 10; i++) void enter(`flood ${i}`, "flood");
     await giveBack();
@@ -87,7 +87,7 @@ describe("videos that wait for a bootstrap", () => {
     const { clock, turns, taken, got, enter, openings } = queueOf(2);
     for (const name of ["a", "b"]) await enter(name, name);
     void enter("flood", "flood");
-    const shared = openings.join("flood", () => {});
+    const shared = openings.join("flood");
     void shared.turn("unknown", new AbortController().signal).then(got("shared"));
     shared.add("newcomer");
     for (const place of taken.splice(0)) place[Symbol.dispose](); // both before the first is used
@@ -144,7 +144,11 @@ describe("the videos that wait to be opened", () => {
   function crowdOf(max: number) {
     const waiting = new OpeningQueue(new FakeClock(), max, () => undefined);
     const displaced: string[] = [];
-    const join = (name: string, address: string) => waiting.join(address, () => displaced.push(name));
+    const join = (name: string, address: string) => {
+      const queued = waiting.join(address);
+      queued.displaced.addEventListener("abort", () => displaced.push(name), { once: true });
+      return queued;
+    };
     return { join, displaced };
   }
 
