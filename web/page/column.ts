@@ -6,6 +6,7 @@ import { passes } from "../chat/filters.ts";
 import type { Display, ShownMessage } from "../chat/shown-message.ts";
 import { chatIn, type ShownChat, type StoredQuery } from "../chat/stored.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
+import { AboveLog } from "./above-log.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
 import { Folds } from "./folds.ts";
@@ -19,7 +20,6 @@ import { partOf } from "./root.ts";
 import { Log } from "./row-log.ts";
 import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
-import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { type PageState, Status } from "./status.ts";
 
@@ -60,7 +60,7 @@ export class Column {
   readonly #log: Log;
   readonly #past: Past;
   readonly #search: Search;
-  readonly #standing: Standing;
+  readonly #above: AboveLog;
   /** Undefined without a token. */
   readonly #featuring: Promise<Featuring> | undefined;
   #transcript: Transcript;
@@ -119,11 +119,11 @@ export class Column {
       isPinned: () => this.#transcript.pinned !== undefined,
       showAbove: (pinned?: Row) => {
         if (pinned) this.#transcript.recall(pinned);
-        this.#showStanding();
+        this.#showAbove();
       },
     };
     this.#search = new Search(root, { ...stored, filter: () => storedBy(this.#settings) });
-    this.#standing = new Standing(root, stored);
+    this.#above = new AboveLog(root, stored);
     card.serve(root, stored);
     this.#stats = new Stats(root, (id, name) => card.show(id, name, stored));
     this.#transcript = this.#newTranscript();
@@ -166,7 +166,7 @@ export class Column {
   #clear(videoId: string): void {
     this.#log.clear();
     this.#transcript = this.#newTranscript();
-    this.#standing.begin();
+    this.#above.begin();
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
     this.#follower.follow();
@@ -177,7 +177,7 @@ export class Column {
     const shown = { videoId, chat: chatIn({ chatType }) };
     this.#options.opened?.(shown);
     this.#stats.opened(shown);
-    if (chatType === "liveChatRenderer") this.#standing.fill();
+    if (chatType === "liveChatRenderer") this.#above.fill();
     this.#past.connected(shown, cursor, this.#settings?.backfill !== 0);
     void this.#featuring?.then((featuring) => featuring.opened(videoId));
     this.#options.live.opened(this.#chat);
@@ -185,7 +185,7 @@ export class Column {
 
   /** What the service has of this chat. */
   known({ totals }: Room): void {
-    this.#standing.recall(totals.types);
+    this.#above.recall(totals.types);
   }
 
   /** Another message is featured, or none. */
@@ -212,7 +212,7 @@ export class Column {
       this.#markFound();
       this.#past.filtered();
     });
-    this.#showStanding();
+    this.#showAbove();
     this.#showNews();
   }
 
@@ -220,7 +220,7 @@ export class Column {
     return new Transcript(this.#options.display, {
       taken: (message) => {
         this.#stats.count(message);
-        this.#standing.take(message);
+        this.#above.take(message);
       },
       changed: (row) => {
         this.#redraw(row);
@@ -250,7 +250,7 @@ export class Column {
     this.#past.show();
     this.#search.check();
     this.#options.card.check();
-    this.#showStanding();
+    this.#showAbove();
     this.#showNews();
   }
 
@@ -278,7 +278,7 @@ export class Column {
     return [message.author, ...words].some((text) => foldCase(text).includes(sought));
   }
 
-  #showStanding(): void {
+  #showAbove(): void {
     const { types, filters = {} } = this.#settings ?? {};
     const { marks, display } = this.#options;
     const { pinned } = this.#transcript;
@@ -287,8 +287,8 @@ export class Column {
       (!types || types.has("banner")) &&
       passes(filters, pinned.message) &&
       !marks.applies("hide", pinned.message);
-    this.#standing.pin(isShown ? elementOf(pinned, display) : undefined);
-    this.#standing.show();
+    this.#above.pin(isShown ? elementOf(pinned, display) : undefined);
+    this.#above.show();
   }
 
   #showNews(): void {

@@ -21,7 +21,7 @@ const MAX_PAID = 50;
 /** Older messages are looked for once the chat itself is there. */
 const FILL_AFTER_MS = 1500;
 
-interface StandingOptions {
+interface AboveOptions {
   /** Whether the filters show the row. */
   isShown(row: Row): boolean;
   /** Applies to the row the deletions and replacements of its message. */
@@ -44,8 +44,8 @@ interface Paid {
   until: number;
 }
 
-export class Standing {
-  readonly #options: StandingOptions;
+export class AboveLog {
+  readonly #options: AboveOptions;
   readonly #ticker: HTMLElement;
   readonly #pinned: HTMLElement;
   readonly #paid = new Map<string, Paid>();
@@ -56,7 +56,7 @@ export class Standing {
   #pollAt = 0;
   #poll: { id: string; message: ShownMessage; element: HTMLElement } | undefined;
 
-  constructor(root: HTMLElement, options: StandingOptions) {
+  constructor(root: HTMLElement, options: AboveOptions) {
     this.#options = options;
     this.#ticker = partOf(root, "ticker", HTMLElement);
     this.#pinned = partOf(root, "pinned", HTMLElement);
