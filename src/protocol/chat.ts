@@ -39,7 +39,7 @@ export const FACT_NAMES = ["featured", "standing"] as const;
 export type FactName = (typeof FACT_NAMES)[number];
 
 /** Data of the event `standing`: whether a live chat is there, or is waited for, as it is off or hidden. */
-export interface Standing {
+export interface StandingData {
   state: "live" | "waiting";
   /** Why it is waited for: a sentence without its full stop. */
   reason?: string;

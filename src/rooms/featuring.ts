@@ -2,7 +2,7 @@
 import { CHATS, chatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { storedChats } from "../serving/chat-choice.ts";
-import { readFeatured, standing } from "../store/featured.ts";
+import { readFeatured, undeleted } from "../store/featured.ts";
 import { notStored, type Store } from "../store/port.ts";
 import { isoOf } from "../store/stored-message.ts";
 
@@ -36,7 +36,7 @@ export class Featuring {
     const store = this.#store;
     const keys = (await storedChats(store, videoId)).map(({ key }) => key);
     if (keys.length === 0) throw notStored(videoId);
-    const found = await Promise.all(keys.map((key) => standing(store, key, messageId)));
+    const found = await Promise.all(keys.map((key) => undeleted(store, key, messageId)));
     if (!found.some((message) => message !== undefined))
       throw new RelayError("NOT_STORED", `messageId: the video has no such message, or it was deleted.`);
     await Promise.all(keys.map((key, i) => store.setFeatured(key, found[i] ? messageId : null)));

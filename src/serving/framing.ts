@@ -4,7 +4,7 @@
  */
 
 import { onOneLine, wireJson } from "../base/wire-json.ts";
-import type { Init, Standing, StreamEnd } from "../protocol/chat.ts";
+import type { Init, StandingData, StreamEnd } from "../protocol/chat.ts";
 import type { Fact } from "../store/facts.ts";
 import { isoOf, messageJson, type StoredMessage } from "../store/stored-message.ts";
 
@@ -92,7 +92,7 @@ export function factData(fact: Fact, details: boolean): object {
 }
 
 /** `reason`: why the room waits for its chat; undefined while the chat is there. */
-function standingData(reason: string | undefined): Standing {
+function standingData(reason: string | undefined): StandingData {
   return reason === undefined ? { state: "live" } : { state: "waiting", reason };
 }
 

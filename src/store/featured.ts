@@ -20,12 +20,12 @@ type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
 /** The featured message of a chat; undefined if there is none. */
 export async function readFeatured(store: Reads, key: ChatKey): Promise<Featured | undefined> {
   const choice = await store.getFeatured(key);
-  const message = choice && (await standing(store, key, choice.messageId));
+  const message = choice && (await undeleted(store, key, choice.messageId));
   return message && { message, at: choice.at };
 }
 
 /** The message of a chat with this id; undefined if the chat does not have it, or it was deleted. */
-export async function standing(
+export async function undeleted(
   store: Pick<Store, "messagesById" | "find">,
   key: ChatKey,
   messageId: string,

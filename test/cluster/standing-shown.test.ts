@@ -1,7 +1,7 @@
 /** The event `standing` at each of several instances on one PostgreSQL. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Standing } from "../../src/protocol/chat.ts";
+import type { StandingData } from "../../src/protocol/chat.ts";
 import { eventually } from "../support/eventually.ts";
 import { FeaturedViewer } from "../support/featured-viewer.ts";
 import { CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
@@ -23,8 +23,8 @@ describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
         const viewer = await FeaturedViewer.open(url, `/v1/stream?videoId=${VIDEO}&standing=on`);
         t.after(() => viewer[Symbol.asyncDispose]());
         const shown = () =>
-          viewer.events.filter(({ event }) => event === "standing").map(({ data }) => data as Standing);
-        return async (...expected: Standing["state"][]) => {
+          viewer.events.filter(({ event }) => event === "standing").map(({ data }) => data as StandingData);
+        return async (...expected: StandingData["state"][]) => {
           await eventually(true, () => shown().length >= expected.length);
           assert.deepEqual(
             shown().map(({ state }) => state),

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Scenario } from "../../../simulator/scenario.ts";
-import type { Standing } from "../../../src/protocol/chat.ts";
+import type { StandingData } from "../../../src/protocol/chat.ts";
 import type { VirtualViewer, Visit } from "../../harness/virtual-viewer.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
@@ -13,7 +13,7 @@ import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 import { HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const SECOND = 1000;
-const LIVE: Standing = { state: "live" };
+const LIVE: StandingData = { state: "live" };
 /** By what the watch page says: why viewers wait. */
 const AWAITED: Partial<Record<Scenario["kind"], RegExp>> = {
   off: /^No live chat found: .*\bdisabled\b/,
@@ -23,11 +23,11 @@ const AWAITED: Partial<Record<Scenario["kind"], RegExp>> = {
 
 const asking = { videoId: VIDEO, facts: ["standing"] } as const satisfies Visit;
 const shownTo = ({ frames }: Pick<VirtualViewer, "frames">) =>
-  frames.filter(({ event }) => event === "standing").map(({ data }) => data as Standing);
+  frames.filter(({ event }) => event === "standing").map(({ data }) => data as StandingData);
 /** The first two frames. */
 const beginning = ({ frames }: VirtualViewer) => frames.slice(0, 2).map(({ event }) => event);
 
-function assertWaiting(shown: Standing | undefined, why: RegExp) {
+function assertWaiting(shown: StandingData | undefined, why: RegExp) {
   assert.deepEqual(Object.keys(shown ?? {}), ["state", "reason"]);
   assert.equal(shown?.state, "waiting");
   assert.match(shown?.reason ?? "", why);
@@ -135,7 +135,7 @@ for (const [kind = "off", why = /^$/] of Object.entries(AWAITED) as [Scenario["k
             { videoId: VIDEO, ...LIVE },
           ],
         );
-        const { videoId, ...waiting } = shown[1] as { videoId: string } & Standing;
+        const { videoId, ...waiting } = shown[1] as { videoId: string } & StandingData;
         assert.deepEqual([videoId, shown.length], [VIDEO, 3]);
         assertWaiting(waiting, why);
       }
