@@ -46,15 +46,14 @@ export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: 
   });
 }
 
-interface RoomParts {
-  list: RoomList;
-  activities: Activities;
-  access: Access;
-  turns: RequestTurns;
-}
-
 /** The egress by which the room is read is only for those who may see the list. */
-export function roomRoute(app: FastifyInstance, { list, activities, access, turns }: RoomParts): void {
+export function roomRoute(
+  app: FastifyInstance,
+  list: RoomList,
+  activities: Activities,
+  access: Access,
+  turns: RequestTurns,
+): void {
   type Route = { Params: RoomParams; Querystring: RoomQuery };
   app.get<Route>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request, reply) => {
     const showsReading = access.rightsOf(request).has("rooms");

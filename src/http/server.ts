@@ -167,7 +167,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
   const { stopped } = rooms;
-  const backpressure = new Backpressure({ clock, telemetry, stallMs: answers.stallMs, stopped });
+  const backpressure = new Backpressure(clock, telemetry, answers.stallMs, stopped);
   // Its sockets were taken from the server, so the server's own close would wait for them.
   app.addHook("preClose", async () => backpressure.close());
   const expiries = new Expiries(clock, stopped);
@@ -261,7 +261,7 @@ function ownRoutes(
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (!access.serves("watch")) return;
-  roomRoute(app, { list, activities: new Activities(history, clock), access, turns });
+  roomRoute(app, list, new Activities(history, clock), access, turns);
   messagesRoute(app, { rooms, history, turns, compresses: settings.compression, isBlanking });
 }
 

@@ -14,14 +14,6 @@ interface Cuttable {
   cut(): void;
 }
 
-interface BackpressureParts {
-  clock: Clock;
-  telemetry: Telemetry;
-  /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
-  stallMs: number;
-  stopped: AbortSignal;
-}
-
 export class Backpressure {
   readonly #telemetry: Telemetry;
   /** Those that are full, and those that must take the rest of a stream that has ended. */
@@ -29,7 +21,11 @@ export class Backpressure {
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();
 
-  constructor({ clock, telemetry, stallMs, stopped }: BackpressureParts) {
+  /**
+   * `stallMs`: how long a connection may be full without a drain, in milliseconds; also at the end of its
+   * stream.
+   */
+  constructor(clock: Clock, telemetry: Telemetry, stallMs: number, stopped: AbortSignal) {
     this.#telemetry = telemetry;
     this.#full = new Deadlines(clock, stallMs, stopped, (sink) => sink.cut());
   }

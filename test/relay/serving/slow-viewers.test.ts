@@ -134,7 +134,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
   const telemetry = new Telemetry(silentLog);
   const clock = new FakeClock();
   const { signal: stopped } = new AbortController();
-  const shared = new Backpressure({ clock, telemetry, stallMs: STALL_MS, stopped });
+  const shared = new Backpressure(clock, telemetry, STALL_MS, stopped);
   const sinks: Record<string, (response: ServerResponse) => Sink> = {
     socket: (response) => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {}),
     response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),

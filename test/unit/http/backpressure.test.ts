@@ -12,12 +12,12 @@ const STALL_MS = 300_000;
 function started(count: number) {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const parts = { clock, telemetry: new Telemetry(silentLog), stallMs: STALL_MS, stopped: stop.signal };
+  const full = new Backpressure(clock, new Telemetry(silentLog), STALL_MS, stop.signal);
   const cuts: [sink: number, ms: number][] = [];
   const sinks = Array.from({ length: count }, (_, n) => ({
     cut: () => void cuts.push([n, clock.monotonic()]),
   }));
-  return { clock, stop, full: new Backpressure(parts), sinks: sinks as [Sink, ...Sink[]], cuts };
+  return { clock, stop, full, sinks: sinks as [Sink, ...Sink[]], cuts };
 }
 type Sink = { cut(): void };
 

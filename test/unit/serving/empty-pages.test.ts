@@ -40,8 +40,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   room.finish(ENDED);
   const stop = new AbortController();
   t.after(() => stop.abort());
-  const limits = { clock: systemClock, telemetry, stallMs: 60_000, stopped: stop.signal };
-  const shared = new Backpressure(limits);
+  const shared = new Backpressure(systemClock, telemetry, 60_000, stop.signal);
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {
