@@ -9,7 +9,7 @@ import type { MessagesQuery } from "../../src/http/schemas/history-schemas.ts";
 import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
 import { mergedAsked, openMerged } from "../../src/http/streams/merged.ts";
 import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
-import type { Served } from "../../src/http/streams/stream-parts.ts";
+import type { StreamService } from "../../src/http/streams/stream-parts.ts";
 import type { BodySink } from "../../src/multiplex/multiplex.ts";
 import {
   OPENING_TIMEOUT_MS,
@@ -25,7 +25,7 @@ import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { SimulatedSink } from "./sink.ts";
 
 /** A service that edges can follow. */
-export interface OriginService extends Served {
+export interface OriginService extends StreamService {
   /** Answers `GET /v1/messages`, with the query as it is in a URL. Rejects as the route refuses. */
   pages(query: string, signal: AbortSignal): Promise<OriginAnswer>;
   /** Its logs, and how it answers a request that only its own origin can answer. */
@@ -62,7 +62,7 @@ export async function answerPage(
  * answer. Resolves then; rejects as the route refuses.
  */
 export async function requestStream(
-  served: Served,
+  served: StreamService,
   { path, headers }: Pick<OriginRequest, "path" | "headers">,
   address: string,
   open: () => BodySink,

@@ -3,7 +3,7 @@
  * names several chats, without its socket.
  */
 import { createParser } from "eventsource-parser";
-import type { Served } from "../../src/http/streams/stream-parts.ts";
+import type { StreamService } from "../../src/http/streams/stream-parts.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import { requestStream } from "../harness/origin-api.ts";
@@ -29,7 +29,7 @@ export class ChannelVisitor {
   readonly #gone = new AbortController();
 
   constructor(
-    service: Served,
+    service: StreamService,
     lastEventId?: string,
     query:
       | { channel?: string; backfill?: number; types?: string; standing?: string }

@@ -12,7 +12,7 @@ import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
-import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
+import { formAsked, openMultiplex, partAsked, type StreamInput, type StreamService } from "./stream-parts.ts";
 
 /** Throws `RelayError` INVALID_REQUEST. */
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
@@ -40,7 +40,7 @@ export function refuseUntil({ until }: Pick<StreamQuery, "until">): void {
 export async function openChannel(
   { channel, form, ...asked }: ReturnType<typeof channelAsked>,
   address: string,
-  served: Served,
+  served: StreamService,
   open: () => BodySink,
   gone: AbortSignal,
 ): Promise<void> {

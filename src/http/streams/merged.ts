@@ -15,9 +15,9 @@ import {
   formAsked,
   openMultiplex,
   partAsked,
-  type Served,
   type StreamInput,
   type StreamParts,
+  type StreamService,
 } from "./stream-parts.ts";
 
 const PATH = "/v1/merged";
@@ -75,7 +75,7 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
 export function openMerged(
   { videoIds, channels, cursors, places, begins, form, ...asked }: ReturnType<typeof mergedAsked>,
   address: string,
-  served: Served,
+  served: StreamService,
   open: () => BodySink,
 ): void {
   const { rooms, videoChannels } = served;

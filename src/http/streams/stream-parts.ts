@@ -25,7 +25,7 @@ import { type OpenParts, type StreamForm, streamFormat } from "./stream-head.ts"
 const MULTIPLEX_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
 
 /** The service behind a stream. */
-export interface Served {
+export interface StreamService {
   rooms: Rooms;
   channels: WatchedChannels;
   videoChannels: VideoChannels;
@@ -35,7 +35,7 @@ export interface Served {
   keepaliveMs: number;
 }
 
-export interface StreamParts extends OpenParts, Served {
+export interface StreamParts extends OpenParts, StreamService {
   viewerPlaces: ViewerPlaces;
 }
 
@@ -53,7 +53,7 @@ export function formAsked({ query, headers }: StreamInput<{ details?: string }>)
 export function openMultiplex(
   kind: keyof typeof MULTIPLEX_PATHS,
   { format, isDetailed }: StreamForm,
-  { rooms, clock, telemetry, keepaliveMs }: Served,
+  { rooms, clock, telemetry, keepaliveMs }: StreamService,
   open: () => BodySink,
 ): { multiplex: Multiplex; parts: MultiplexParts } {
   const multiplex = new Multiplex(open(), format);

@@ -11,7 +11,13 @@ import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { noMisspeltParameters } from "../strict-query.ts";
 import { channelAsked, openChannel } from "./channel-stream.ts";
 import { openSink } from "./stream-head.ts";
-import { formAsked, partAsked, type Served, type StreamInput, type StreamParts } from "./stream-parts.ts";
+import {
+  formAsked,
+  partAsked,
+  type StreamInput,
+  type StreamParts,
+  type StreamService,
+} from "./stream-parts.ts";
 
 const EXPECTED = {
   summary: "Subscribe to the chat of a video, or to those of a channel",
@@ -71,7 +77,7 @@ export function streamAsked({ query, headers }: StreamInput<StreamQuery>) {
 export async function openStream(
   asked: ReturnType<typeof streamAsked>,
   address: () => string,
-  served: Served,
+  served: StreamService,
   open: () => BodySink,
   gone: AbortSignal,
 ): Promise<void> {
