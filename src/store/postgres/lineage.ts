@@ -1,7 +1,7 @@
 /**
- * The server's position in its history. After a failover, on another server, or from a backup, the store may
- * lack cursors that instances have sent. Then all rooms, with their messages, move to cursors that no client
- * can hold.
+ * The lineage of the database: the server's position in its history. After a failover, on another server, or
+ * from a backup, the store may lack cursors that instances have sent. Then all rooms, with their messages,
+ * move to cursors that no client can hold.
  */
 import { StoreError } from "../port.ts";
 import type { Database } from "./pools.ts";
