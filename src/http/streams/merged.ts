@@ -61,8 +61,8 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
   const begins = cursorsIn(query.cursors);
   const parse = (id: string | undefined) => parseMergedId(id, videoIds.length, channels.length);
   const resumed = parse(headers["last-event-id"]) ?? parse(query.lastEventId);
-  const cursors = videoIds.map((videoId, chat) => resumed?.cursors[chat] ?? begins.get(videoId));
-  const places = channels.map((_, channel) => resumed?.places[channel]);
+  const cursors = videoIds.map((videoId, i) => resumed?.cursors[i] ?? begins.get(videoId));
+  const places = channels.map((_, i) => resumed?.places[i]);
   for (const videoId of videoIds) begins.delete(videoId); // the others are videos of the channels
   const form = formAsked({ query, headers });
   return { videoIds, channels, cursors, places, begins, ...partAsked(query), form };
@@ -81,15 +81,15 @@ export function openMerged(
   const { rooms, videoChannels } = served;
   rooms.assertPlaces(videoIds.length + channels.length);
   using owned = new DisposableStack();
-  const watches = channels.map((channel, place) => ({
+  const watches = channels.map((channel, i) => ({
     watch: owned.use(served.channels.watch(channel, address)),
-    resume: places[place],
+    resume: places[i],
   }));
   const reserved = owned.use(rooms.reserveOpenings(videoIds, address));
-  const requests = videoIds.map((videoId, place) => ({
+  const requests = videoIds.map((videoId, i) => ({
     ...asked,
     videoId,
-    lastEventId: cursors[place],
+    lastEventId: cursors[i],
     address: () => address,
   }));
   const { multiplex, parts } = openMultiplex("merged", form, served, open);
