@@ -16,8 +16,8 @@ import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import type { Place } from "../access/viewer-places.ts";
-import { Deadlines } from "../deadlines.ts";
 import type { RequestTurns } from "../request-turns.ts";
+import { StayLimit } from "../stay-limit.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { type PollParts, PollSink } from "./poll-sink.ts";
 
@@ -60,7 +60,7 @@ export class LogReads {
   readonly #cursors: CacheCursors;
   readonly #eventForms: EventForms;
   readonly #polls: PollParts;
-  readonly #connections: Deadlines<Sink>;
+  readonly #connections: StayLimit<Sink>;
   /** The pages that are made now. */
   readonly #pages = new SharedWork<LogAnswer | undefined>();
 
@@ -70,8 +70,8 @@ export class LogReads {
     this.#cursors = new CacheCursors(clock);
     this.#eventForms = new EventForms(this.#cursors);
     const end = (sink: Sink) => sink.end();
-    this.#polls = { waits: new Deadlines(clock, log.longPollMs, rooms.stopped, end), cursors: this.#cursors };
-    this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped, end);
+    this.#polls = { waits: new StayLimit(clock, log.longPollMs, rooms.stopped, end), cursors: this.#cursors };
+    this.#connections = new StayLimit(clock, log.sseMs, rooms.stopped, end);
   }
 
   /**

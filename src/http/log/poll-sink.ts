@@ -4,12 +4,12 @@ import { ANSWERS, type CacheCursors } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { Deadlines } from "../deadlines.ts";
+import type { StayLimit } from "../stay-limit.ts";
 import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
 /** What all long polls share. */
 export interface PollParts {
-  waits: Deadlines<Sink>;
+  waits: StayLimit<Sink>;
   cursors: CacheCursors;
 }
 

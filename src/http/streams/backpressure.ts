@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { Deadlines } from "../deadlines.ts";
+import { StayLimit } from "../stay-limit.ts";
 
 interface Cuttable {
   cut(): void;
@@ -17,7 +17,7 @@ interface Cuttable {
 export class Backpressure {
   readonly #telemetry: Telemetry;
   /** Those that are full, and those that must take the rest of a stream that has ended. */
-  readonly #full: Deadlines<Cuttable>;
+  readonly #full: StayLimit<Cuttable>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();
 
@@ -27,7 +27,7 @@ export class Backpressure {
    */
   constructor(clock: Clock, telemetry: Telemetry, stallMs: number, stopped: AbortSignal) {
     this.#telemetry = telemetry;
-    this.#full = new Deadlines(clock, stallMs, stopped, (sink) => sink.cut());
+    this.#full = new StayLimit(clock, stallMs, stopped, (sink) => sink.cut());
   }
 
   /** The sink's connection takes no more for now. Its time goes on if it was full before. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 
-export class Deadlines<Connection> {
+export class StayLimit<Connection> {
   readonly #clock: Clock;
   readonly #ms: number;
   readonly #stopped: AbortSignal;

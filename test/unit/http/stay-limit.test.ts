@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import { Deadlines } from "../../../src/http/deadlines.ts";
+import { StayLimit } from "../../../src/http/stay-limit.ts";
 
 test("a connection is not ended while it is added, even if the process is held up for longer than its time", async () => {
   let nowMs = 0;
@@ -11,7 +11,7 @@ test("a connection is not ended while it is added, even if the process is held u
   let isAdded = false;
   const { signal } = new AbortController();
   const over = (name: string) => ended.resolve(isAdded ? name : "too early: nothing of it is sent yet");
-  new Deadlines(heldUp, 1, signal, over).add("it");
+  new StayLimit(heldUp, 1, signal, over).add("it");
   isAdded = true;
   assert.equal(await ended.promise, "it");
 });
