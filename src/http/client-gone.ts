@@ -1,8 +1,8 @@
 /**
- * Detects that a caller has disconnected, so that its work can stop. A client that has only closed its
- * writing side still reads, and the system says the same of both. So one that waits gets a note at intervals
- * that its answer is being made (102 Processing): the system of a client that has gone refuses the first, and
- * the second fails.
+ * Detects that a caller has disconnected, so that its work can stop. The system reports in the same way a
+ * client that has gone, and one that has only closed its writing side and still reads. So one that waits gets
+ * a note at intervals that its answer is being made (102 Processing): the system of a client that has gone
+ * refuses the first, and the second fails.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
