@@ -12,7 +12,7 @@ const UNSOUND_LAG_MS = 1000;
 const LAG_WINDOW_MS = 5000;
 
 /** The other processes of this service, which share its port. */
-export interface Group {
+export interface ProcessGroup {
   /** The reasons why the other processes should get no new viewers. */
   unreadiness(): Promise<string[]>;
   /** The metrics of all processes, this one included, as text. */
@@ -23,7 +23,7 @@ interface Health {
   rooms: Rooms;
   telemetry: Telemetry;
   /** Undefined if this process shares its port with no other. */
-  group: Group | undefined;
+  group: ProcessGroup | undefined;
   /** Whether deleted messages are blanked, which edges must know. */
   isBlanking(): boolean;
   /** Whether the metrics are served, too. */

@@ -27,7 +27,7 @@ import { allowOrigins, type CorsSettings, corsHeaders } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { featuredRoute } from "./featured-route.ts";
-import { type Group, healthRoutes } from "./health-routes.ts";
+import { healthRoutes, type ProcessGroup } from "./health-routes.ts";
 import { InFlightRequests } from "./in-flight-requests.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logGuards, logRoute } from "./log/log-route.ts";
@@ -91,7 +91,7 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   /** Whether the metrics are served here, and not at an address of their own. */
   hasMetrics: boolean;
   /** The other processes on the same port. */
-  group?: Group;
+  group?: ProcessGroup;
   /** Whether the clients are this service's own workers, whose streams do not count as viewers. */
   isForWorkers?: boolean;
   /** Whether this process is a worker: an edge of the first process on the same port. */

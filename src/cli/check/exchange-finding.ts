@@ -19,7 +19,7 @@ type Answer = NonNullable<Exchange["answer"]>;
 const OWN_PATH = /^\/(?:sw\.js|sw\.js_data|live_chat|watch|youtubei\/v1\/(?:next|live_chat\/\w+))$/;
 
 /** The path of a request, without its query; of a redirect, only that it has one. */
-export function pathOf({ request }: Exchange): string {
+export function calledPath({ request }: Exchange): string {
   const { pathname } = new URL(request.url);
   return OWN_PATH.test(pathname) ? pathname : "/…";
 }
@@ -32,7 +32,7 @@ export function clientIn({ request }: Exchange): string | undefined {
 /** A wall and a page without a chat are warnings: another page may show it. */
 export function exchangeFinding(exchange: Exchange, videoId: string): Finding {
   const { answer, tookMs } = exchange;
-  const path = pathOf(exchange);
+  const path = calledPath(exchange);
   const client = clientIn(exchange);
   const of = client === undefined ? "page" : "call";
   const name = client === undefined ? path : `${client} ${path.replace(/^.*\//, "")}`;

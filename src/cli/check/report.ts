@@ -4,7 +4,7 @@
  */
 import { commit } from "../../base/commit.ts";
 import { VERSION } from "../../base/own-files.ts";
-import { clientIn, pathOf } from "./exchange-finding.ts";
+import { calledPath, clientIn } from "./exchange-finding.ts";
 import type { Exchange } from "./exchange-log.ts";
 import { type Finding, lineOf } from "./finding.ts";
 import { reducedBody } from "./reduced.ts";
@@ -31,7 +31,7 @@ export function reportOf(
 
 function reducedExchange(exchange: Exchange): object {
   const { request, answer, tookMs } = exchange;
-  const asked = { method: request.method, path: pathOf(exchange), client: clientIn(exchange), tookMs };
+  const asked = { method: request.method, path: calledPath(exchange), client: clientIn(exchange), tookMs };
   if (!answer) return { ...asked, answer: "none" };
   const { status, text, header } = answer;
   const type = /^[\w/+.-]{1,60}/.exec(header("content-type") ?? "")?.[0];

@@ -56,7 +56,7 @@ export class ViewerPlaces {
    * once if its client is `gone`, even while its request still waits for the store. Rejects with `RelayError`
    * CAPACITY if there is none, and with the reason of `gone`.
    */
-  async take(request: FastifyRequest, gone: AbortSignal, count = 1): Promise<Place> {
+  async take(request: FastifyRequest, gone: AbortSignal, count = 1): Promise<ViewerPlace> {
     const place = await this.#take(request, count);
     if (gone.aborted) place.giveBack();
     gone.throwIfAborted();
@@ -64,7 +64,7 @@ export class ViewerPlaces {
     return place;
   }
 
-  async #take(request: FastifyRequest, count: number): Promise<Place> {
+  async #take(request: FastifyRequest, count: number): Promise<ViewerPlace> {
     const giveBack = this.#addresses.take(request, count);
     const terms = grantOf(request)?.terms;
     if (!terms) return { giveBack, keep: (connection) => connection };
@@ -85,14 +85,14 @@ export class ViewerPlaces {
 }
 
 /** The places of one connection. */
-export interface Place {
+export interface ViewerPlace {
   /** Gives them back, at most once. */
   readonly giveBack: () => void;
   /** The connection that has the places, which ends with its token. */
   keep<C extends Endable>(connection: C): C;
 }
 
-class TokenPlace implements Place {
+class TokenPlace implements ViewerPlace {
   readonly #expiries: Expiries;
   readonly #expiresAt: number;
   #release: (() => void)[];

@@ -15,7 +15,7 @@ import { ANSWERS, CacheCursors, EventForms } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
-import type { Place } from "../access/viewer-places.ts";
+import type { ViewerPlace } from "../access/viewer-places.ts";
 import type { RequestTurns } from "../request-turns.ts";
 import { StayLimit } from "../stay-limit.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
@@ -82,7 +82,7 @@ export class LogReads {
   async page(
     { videoId, chat, position, isGzip, address }: LogAsked,
     gone: AbortSignal,
-    takePlace?: () => Promise<Place>,
+    takePlace?: () => Promise<ViewerPlace>,
   ): Promise<LogAnswer | undefined> {
     const { turns } = this.#parts;
     const make = (abandoned: AbortSignal) =>
