@@ -105,6 +105,9 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
           "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
         );
         const isCut = await evaluate<boolean>(`(() => {
+          const foot = document.querySelector("#pinned .poll-foot");
+          const below = foot.getBoundingClientRect().bottom - document.querySelector("#pinned").getBoundingClientRect().bottom;
+          if (foot.checkVisibility() && below > 1) return true;
           const pinned = document.querySelector("#pinned .row");
           if (pinned.hidden) return false;
           const range = document.createRange();

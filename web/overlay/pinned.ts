@@ -5,7 +5,7 @@
  */
 
 const MAX_LINES = 40;
-/** With fewer lines, the words of the message take the place of its headings. */
+/** With fewer lines, the words of the message take the place of its headings, and the poll has no foot. */
 const HEADED_LINES = 3;
 
 export class Pinned {
