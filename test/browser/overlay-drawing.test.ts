@@ -122,6 +122,28 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
   });
 
+  it("a notice without empty room below its words, and pinned rows at the right edge with align=right", async () => {
+    const { page, chat } = pages;
+    const notice = { ...TEXT.liveChatTextMessageRenderer, id: "notice" };
+    chat.say([bannered(TEXT), POLL_OPENED, adding({ liveChatViewerEngagementMessageRenderer: notice })]);
+    await visit("&align=right");
+    await page.locator("#pinned [data-poll-id]").waitFor();
+    await page.locator(".notice").first().waitFor();
+    const [below = 99, ...beside] = await evaluate<number[]>(`(() => {
+      const notice = document.querySelector(".notice");
+      const range = document.createRange();
+      range.selectNodeContents(notice.querySelector("[data-field=message]"));
+      const box = (each) => each.getBoundingClientRect();
+      const { right } = box(document.querySelector("#pinned"));
+      return [
+        box(notice.querySelector(".said")).bottom - box(range).bottom,
+        ...[...document.querySelectorAll("#pinned .row")].map((row) => right - box(row).right),
+      ];
+    })()`);
+    assert.ok(below < 6, `${below} px below a notice`);
+    assert.deepEqual(beside.map(Math.round), [1, 1]);
+  });
+
   it("a pinned message cut at a line, also if its pictures come late, or not at all", async () => {
     const { page, chat } = pages;
     const [item] = Object.values(EMOJI.addChatItemAction.item);
