@@ -82,7 +82,7 @@ describe("the demo", () => {
   });
 
   it("ends its stream for those who follow it, however much was said", async (t) => {
-    const demo = new Run(["demo", "--port", "0", "--rate", "50", "--ends-after", "2s"]);
+    const demo = new Run(["demo", "--port", "0", "--rate", "50", "--ends-after", "6s"]);
     t.after(() => demo.signal("SIGTERM"));
     const url = await demo.printed(URL_LINE);
     await using stream = await Stream.open(url, { videoId: VIDEO });
