@@ -108,7 +108,11 @@ const together = Object.groupBy(
 using folder = mkdtempDisposableSync(join(tmpdir(), "relay-tests-"));
 const options = {
   files: [
-    ...ALONE.filter((file) => files.includes(file)),
+    ...shared(
+      "alone",
+      ALONE.filter((file) => files.includes(file)),
+      1,
+    ),
     // Those that start processes wait for them: they start before those that compute.
     ...shared("waiting", together.waiting ?? [], 6),
     ...shared("computing", together.computing ?? [], 20),

@@ -59,9 +59,11 @@ it(
       const bare = await openBare(relay.url, VIDEO);
       const due = base + chat.ledger.length + 20;
       await Promise.all(viewers.map((viewer) => viewer.reached(due)));
+      // Before the signal: a viewer may otherwise come back, and be refused, before the process has ended.
+      const ends = Promise.all(viewers.map((viewer) => viewer.ended()));
       relay.signal(signal);
       assert.deepEqual(await relay.exited, { code: 0, signal: null });
-      await Promise.all(viewers.map((viewer) => viewer.ended()));
+      await ends;
       assert.doesNotMatch(await bare.text, /^event: (end|error)$/m);
       assert.ok(bare.response.complete, "the chunked end did not come");
       await relay.start();
