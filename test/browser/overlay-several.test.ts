@@ -56,6 +56,25 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
     );
   });
 
+  it("mixes the backfills of a slow machine by time, whichever chat comes first", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    chat.say([at("a-1", 1), at("a-3", 3)]);
+    second.say([at("b-2", 2), at("b-4", 4)]);
+    // All that is done takes as long as on a machine of a thousandth of the speed.
+    await page.addInitScript(`const now = performance.now.bind(performance);
+      performance.now = () => now() * 1000;`);
+    for (const ids of [
+      [videoId, other],
+      [other, videoId],
+    ]) {
+      await open(`videoIds=${ids.join()}`);
+      for (const id of ["a-3", "b-4"]) await has(id);
+      await until(page, "document.querySelectorAll('#chat > .row').length === 4");
+      assert.deepEqual(await idsOf(page), ["a-1", "b-2", "a-3", "b-4"]);
+    }
+  });
+
   it("moves no row when others join it", async () => {
     const { page, chat, videoId } = pages;
     const { other, second } = two();

@@ -10,6 +10,7 @@ import {
   paidAction,
   replacementOf,
   textAction,
+  textItem,
   texts,
 } from "../support/chat-actions.ts";
 import { adding, PAID, TEXT } from "../support/chat-items.ts";
@@ -243,6 +244,22 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     await visit("&hide=/words of b/&max=4");
     await has("p-11");
     assert.deepEqual(await idsOf(page), newest(4));
+  });
+
+  it("request no picture of a message that later ones of the backfill push out", async () => {
+    const { page, chat } = pages;
+    const pictures = new Set<string>();
+    page.on("request", (request) => request.resourceType() === "image" && pictures.add(request.url()));
+    const photographed = (at: number) => {
+      const { liveChatTextMessageRenderer: item } = textItem(`a-${at}`);
+      const authorPhoto = { thumbnails: [{ url: `https://yt3.ggpht.com/${at}`, width: 64, height: 64 }] };
+      return adding({ liveChatTextMessageRenderer: { ...item, authorPhoto } });
+    };
+    chat.say(Array.from({ length: 480 }, (_, at) => photographed(at)));
+    await visit("&max=10");
+    await has("a-479");
+    assert.ok(pictures.has("https://yt3.ggpht.com/479"), [...pictures].join());
+    assert.ok(pictures.size <= 60, `${pictures.size} pictures`);
   });
 
   it("then show as many as they may, also if the chat is never quiet", async () => {

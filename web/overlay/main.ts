@@ -38,8 +38,8 @@ interface Shows {
   feature?(featured: Featured, source?: SourceMark): void;
   /** Another chat begins. */
   clear(): void;
-  /** The next messages are the backfill. */
-  beginBackfill(): void;
+  /** The next messages of this chat are its backfill. */
+  beginBackfill(source?: SourceMark): void;
   /** Another chat has begun: its pinned message may be older. As `Stage.recall`. */
   recall?(read: (query: StoredQuery) => Promise<StoredPage>, source?: SourceMark): unknown;
   /** The messages before this one are wanted, too. `startedAt`: when the broadcast began, if it is known. */
@@ -207,7 +207,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: (init, mark) => {
-      if (backfill > 0) stage.beginBackfill();
+      if (backfill > 0) stage.beginBackfill(mark);
       recall(stage, init, mark);
     },
     take: (items, mark) => stage.take(items, mark),

@@ -24,11 +24,22 @@ const CHECK_MS = 200;
  */
 const MAX_WAITING = 100;
 /**
- * The messages of the backfill come in quick succession: it is over when after the first no message has come
- * for this long, or in a chat that is never quiet, after the time that even a slow connection takes.
+ * The messages of a chat's backfill come in quick succession: it is over when after the first no message has
+ * come for this long, or in a chat that is never quiet, after the time that even a slow connection takes.
  */
 const QUIET_MS = 250;
 const LONGEST_MS = 3000;
+/**
+ * Rows of a backfill are drawn when no message has come for this long: most are pushed out by later ones
+ * before, and their pictures are not requested.
+ */
+const SETTLED_MS = 50;
+
+/** When the first and the last message of a chat's backfill came; undefined until the first. */
+interface Backfill {
+  beganAt?: number;
+  lastAt?: number;
+}
 
 export class Stage {
   readonly #options: Options;
@@ -45,9 +56,9 @@ export class Stage {
   readonly #waiting = new Set<Row>();
   /** The open poll, which is above the chat and is none of the rows. */
   #poll: Row | undefined;
-  /** When the last message of the backfill came: infinite until the first, undefined before and after all. */
-  #backfilledAt: number | undefined;
-  #backfillBegan = 0;
+  /** Of the chats whose backfill is not over, by video as above. */
+  readonly #backfills = new Map<string, Backfill>();
+  #drawing: ReturnType<typeof setTimeout> | undefined;
 
   /** `effects`: of alerts, if the options ask for any. */
   constructor(options: Options, chat: HTMLElement, pinned: HTMLElement, effects?: AlertEffects) {
@@ -64,42 +75,19 @@ export class Stage {
     for (const row of [...this.#rows.keys(), ...this.#waiting]) this.#drop(row);
     this.#poll = undefined;
     this.#transcripts.clear();
+    this.#backfills.clear();
     this.#pinning = undefined;
     this.#showPinned();
   }
 
-  /** The next messages are the backfill. */
-  beginBackfill(): void {
-    this.#backfilledAt = Number.POSITIVE_INFINITY;
-    this.#backfillBegan = performance.now();
+  /** The next messages of this chat are its backfill. */
+  beginBackfill(source?: SourceMark): void {
+    this.#backfills.set(source?.videoId ?? "", {});
   }
 
   /** `source`: the chat of the messages, if there are several. */
   take(items: readonly (ShownMessage | "gap")[], source?: SourceMark): void {
-    const transcript = this.#transcriptOf(source);
-    const now = performance.now();
-    if (this.#backfilledAt !== undefined) {
-      const isOver = now - this.#backfilledAt >= QUIET_MS || now - this.#backfillBegan >= LONGEST_MS;
-      this.#backfilledAt = isOver ? undefined : now;
-    }
-    for (const item of items) {
-      const { pinned } = transcript;
-      const row: Row | undefined =
-        item === "gap"
-          ? { message: undefined, fate: {} }
-          : transcript.take(source ? { ...item, source } : item);
-      if (transcript.pinned && transcript.pinned !== pinned) this.#pinning = transcript;
-      if (!row) continue;
-      const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
-      if (staysMs === 0) transcript.drop(row);
-      else if (this.#view.waits) this.#wait(row);
-      else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
-      else this.#rows.set(row, now + staysMs);
-    }
-    if (source && this.#backfilledAt !== undefined) this.#sortByTime();
-    if (this.#view.hasPinned) this.#showPinned();
-    this.#limit();
-    this.#draw();
+    this.#add(items, this.#isBackfill(source), source);
   }
 
   /**
@@ -120,11 +108,48 @@ export class Stage {
         const isNewest = transcript.pinned === pinned && !isLater(this.#pinning?.pinned, pinned);
         if (isNewest) this.#pinning = transcript;
       }
-      if (poll && !this.#poll) this.take([poll], source);
+      if (poll && !this.#poll) this.#add([poll], false, source);
       else this.#showPinned();
     } catch (error) {
       console.error("earlier pinned messages cannot be loaded:", error);
     }
+  }
+
+  /** Whether the message of now is one of its chat's backfill. */
+  #isBackfill({ videoId }: { videoId: string } = { videoId: "" }): boolean {
+    const backfill = this.#backfills.get(videoId);
+    if (!backfill) return false;
+    const now = performance.now();
+    const { beganAt = now, lastAt = now } = backfill;
+    const isOver = now - lastAt >= QUIET_MS || now - beganAt >= LONGEST_MS;
+    if (isOver) this.#backfills.delete(videoId);
+    else Object.assign(backfill, { beganAt, lastAt: now });
+    return !isOver;
+  }
+
+  #add(items: readonly (ShownMessage | "gap")[], isBackfill: boolean, source?: SourceMark): void {
+    const transcript = this.#transcriptOf(source);
+    const now = performance.now();
+    for (const item of items) {
+      const { pinned } = transcript;
+      const row: Row | undefined =
+        item === "gap"
+          ? { message: undefined, fate: {} }
+          : transcript.take(source ? { ...item, source } : item);
+      if (transcript.pinned && transcript.pinned !== pinned) this.#pinning = transcript;
+      if (!row) continue;
+      const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
+      if (staysMs === 0) transcript.drop(row);
+      else if (this.#view.waits) this.#wait(row);
+      else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
+      else this.#rows.set(row, now + staysMs);
+    }
+    if (source && isBackfill) this.#sortBy(timeOf);
+    if (this.#view.hasPinned) this.#showPinned();
+    this.#limit(isBackfill);
+    clearTimeout(this.#drawing);
+    if (isBackfill) this.#drawing = setTimeout(() => this.#draw(), SETTLED_MS);
+    else this.#draw();
   }
 
   #transcriptOf({ videoId }: { videoId: string } = { videoId: "" }): Transcript {
@@ -138,19 +163,14 @@ export class Stage {
     return made;
   }
 
-  /** The backfills of several chats come one after the other, and their rows mix by time. */
-  #sortByTime(): void {
-    const sorted = [...this.#rows].sort(([one], [other]) => timeOf(one) - timeOf(other));
+  /** The backfills of several chats mix by time. */
+  #sortBy(place: (row: Row) => number): void {
+    const sorted = [...this.#rows].sort(([one], [other]) => place(one) - place(other));
     this.#rows.clear();
     for (const [row, leavesAt] of sorted) this.#rows.set(row, leavesAt);
-    let next = this.#chat.firstElementChild;
-    for (const [row] of sorted) {
-      const element = elementOf(row, this.#options.display);
-      if (element === next) next = next.nextElementSibling;
-      else this.#chat.insertBefore(element, next); // the others stay: a move would animate them
-    }
   }
 
+  /** Rows that are in their place stay: a move would animate them. */
   #draw(): void {
     for (const row of this.#waiting) {
       if (this.#rows.size >= this.#view.most) break;
@@ -158,14 +178,14 @@ export class Stage {
       if (row.fate.deleted || !this.#isShown(row)) this.#drop(row);
       else this.#rows.set(row, performance.now() + this.#staysMs(row, true));
     }
-    const fresh = document.createDocumentFragment();
+    let next = this.#chat.firstElementChild;
     for (const row of this.#rows.keys()) {
-      if (row.element) continue;
+      const isFresh = row.element === undefined;
       const element = elementOf(row, this.#options.display);
-      fresh.append(element);
-      if (row.message) this.#effects?.shown(row.message, element);
+      if (element === next) next = next.nextElementSibling;
+      else this.#chat.insertBefore(element, next);
+      if (isFresh && row.message) this.#effects?.shown(row.message, element);
     }
-    this.#chat.append(fresh);
   }
 
   #staysMs({ message }: Row, isNew: boolean): number {
@@ -201,19 +221,14 @@ export class Stage {
     const row = this.#poll;
     if (!row) return;
     this.#poll = undefined;
-    const inOrder = [...this.#rows, [row, performance.now() + this.#staysMs(row, true)] as const].sort(
-      ([one], [other]) => cursorOf(one) - cursorOf(other),
-    );
-    this.#rows.clear();
-    for (const [each, leavesAt] of inOrder) this.#rows.set(each, leavesAt);
-    const next = inOrder[inOrder.findIndex(([each]) => each === row) + 1]?.[0].element;
-    if (row.element) this.#chat.insertBefore(row.element, next ?? null);
+    this.#rows.set(row, performance.now() + this.#staysMs(row, true));
+    this.#sortBy(cursorOf);
   }
 
   /** The newest row is always shown. */
-  #limit(): void {
+  #limit(isBackfill: boolean): void {
     const { most, backfill } = this.#view;
-    const places = this.#backfilledAt === undefined ? most : Math.max(1, Math.min(most, backfill));
+    const places = isBackfill ? Math.max(1, Math.min(most, backfill)) : most;
     for (const row of this.#rows.keys()) {
       if (this.#rows.size <= places) return;
       this.#drop(row);
@@ -229,7 +244,10 @@ export class Stage {
     }
     redraw(row, this.#options.display);
     if (row.fate.deleted && row.message) this.#effects?.deleted(row.message);
-    if (row === this.#poll && !isOpenPoll(row)) this.#lower();
+    if (row === this.#poll && !isOpenPoll(row)) {
+      this.#lower();
+      this.#draw();
+    }
     this.#pinned.fit();
     if (leavesAt === undefined) return;
     const staysMs = this.#staysMs(row, row.element === undefined);
