@@ -10,7 +10,6 @@ import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.t
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
-import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
@@ -129,6 +128,7 @@ export class VideoEntry {
     if (this.#expire() || this.#makeWay(request)) return this.#host.admit(request, signal);
     const state = this.#state;
     const { ownership } = this.#host.sources;
+    if (this.room && !this.#remembered) this.#assertChat(this.room, request);
     if (!this.#remembered) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
@@ -150,30 +150,29 @@ export class VideoEntry {
           if (this.#state === state) this.#forget(state);
           return this.#host.admit(request, signal);
         }
-        if (state.name === "ended") return this.#addTo(state.room, request);
-        return serveFromAbsent(state, request, this.#host.clock);
+        if (state.name === "absent") return serveFromAbsent(state, request, this.#host.clock);
+        this.#assertChat(state.room, request);
+        return state.room.add(request);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
-        return this.#addTo(state.followed.room, request);
+        return state.followed.room.add(request);
       case "lingering":
       case "polling":
         if (state.name === "lingering") state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
         state.owned.hurry();
-        return this.#addTo(state.owned.room, request);
+        return state.owned.room.add(request);
     }
   }
 
   /**
-   * Rejects with `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that,
-   * and CAPACITY if it has a cursor of the replay while the live chat is read, or was opened for others.
+   * Throws `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that, and
+   * CAPACITY if it has a cursor of the replay while the live chat is read, or was opened for others.
    */
-  #addTo(room: Room, request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
-    const { chat, replay } = request;
-    if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("live"));
-    if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));
-    return room.add(request, historyEnd);
+  #assertChat({ chatType }: Room, { chat, replay }: StreamRequest): void {
+    if (replay && !isReplayChat(chatType)) throw atCapacity("live");
+    if (chat && chatNamed(chatType) !== chat) throw notStored(this.videoId, chat);
   }
 
   /** The chat whose viewers they are: until it is found, the live one. */
@@ -373,6 +372,7 @@ export class VideoEntry {
       // Since the viewer came, its chat may have ended, and the other one been opened.
       const resolved = this.#host.resolveChat(request);
       found = (resolved && (await unlessAborted(resolved, signal))) ?? request;
+      if (!(found instanceof Room)) this.#assertChat(opened.room, found);
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
@@ -382,7 +382,7 @@ export class VideoEntry {
       throw error;
     }
     this.#waiting.delete(request);
-    if (!(found instanceof Room)) return this.#addTo(opened.room, found, opened.historyEnd);
+    if (!(found instanceof Room)) return opened.room.add(found, opened.historyEnd);
     this.#lingerIfIdle();
     return found.add(request);
   }

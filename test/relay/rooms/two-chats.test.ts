@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { Visit } from "../../harness/virtual-viewer.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
 import { type VirtualEdge, virtualEdge } from "../../support/virtual-edge.ts";
@@ -320,6 +320,36 @@ it("a viewer of the replay does not open the live chat again, though its page sa
   await assert.rejects(relay.when(visit.entered), { code: "NOT_STORED" });
   const [room, ...others] = await relay.when(relay.list.all());
   assert.deepEqual([room?.state, others], ["ended", []]);
+});
+
+describe("a reader that names the chat which a video has not", () => {
+  const asks = async (relay: VirtualRelay) =>
+    assert.rejects(relay.when(relay.visit({ videoId: VIDEO, chat: "replay" }).entered), {
+      code: "NOT_STORED",
+    });
+  const polls = (relay: VirtualRelay, since: number) =>
+    relay.upstream.requests.filter(({ kind, at }) => kind === "get_live_chat" && at > since).length;
+
+  it("does not keep open the room that its request has opened", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO);
+    await asks(relay);
+    await relay.advance(LATER_MS);
+    const since = relay.clock.monotonic();
+    await relay.advance(LATER_MS);
+    assert.equal(polls(relay, since), 0);
+  });
+
+  it("does not prolong the grace time of a room without viewers", async () => {
+    const { relay, viewer } = await virtualRoom(3);
+    viewer.leave();
+    await relay.advance(60_000);
+    await asks(relay);
+    await relay.advance(40_000);
+    const since = relay.clock.monotonic();
+    await relay.advance(LATER_MS);
+    assert.equal(polls(relay, since), 0);
+  });
 });
 
 it("the live chat that is stored stays as it is when somebody opens the finished video", async () => {
