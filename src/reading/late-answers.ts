@@ -62,10 +62,10 @@ export class LateAnswers {
     return ms > this.#tolerated(intervalMs) ? { ms, sinceMs: last.wallAt } : undefined;
   }
 
-  /** Whether an answer that came now, with that interval of the polls, would be late. */
-  isLate(intervalMs: number): boolean {
+  /** Whether an answer that came now, with that interval of the polls, would be late behind this one. */
+  isLate(intervalMs: number, last = this.#last): boolean {
     const now = answeredNow(startedNow(this.#clock), this.#clock);
-    return unreadBetween(this.#last, now) > this.#tolerated(intervalMs);
+    return unreadBetween(last, now) > this.#tolerated(intervalMs);
   }
 
   #tolerated(intervalMs: number): number {

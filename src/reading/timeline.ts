@@ -121,8 +121,13 @@ export class ReadingTimeline {
     return toBatches(this.#pages);
   }
 
-  /** The pages, and the answer after them, are stored. */
+  /**
+   * The pages are stored, with or without an answer after them. Without one, later answers are measured from
+   * the last page.
+   */
   stored(): void {
+    const { startedAt } = this.#lateAnswers.last;
+    if (this.#lastRead.startedAt > startedAt) this.#lateAnswers.answered(this.#lastRead);
     this.#pages = [];
   }
 
@@ -148,8 +153,9 @@ export class ReadingTimeline {
 
   /** The gap before the end of a chat that is found over now; undefined if it was read in time until now. */
   atEnd(intervalMs: number): Gap | undefined {
-    const isLate = this.#pages.length === 0 && this.#lateAnswers.isLate(intervalMs);
-    return isLate ? this.#gapBetween(this.#lateAnswers.last.wallAt, this.#clock.now()) : undefined;
+    const last = this.#lastRead;
+    const isLate = this.#lateAnswers.isLate(intervalMs, last);
+    return isLate ? this.#gapBetween(last.wallAt, this.#clock.now()) : undefined;
   }
 
   /** An answer advanced the reading: unless something holds it up again, only this service can. */
@@ -162,13 +168,18 @@ export class ReadingTimeline {
     this.#rate.observe(count, now);
   }
 
+  /** The times of the last fresh page with messages; without one, of the last good answer. */
+  get #lastRead(): CallTimes {
+    return lastOf(this.#pages) ?? this.#lateAnswers.last;
+  }
+
   /**
-   * The time from the last good answer, or last fresh page with messages, to a later answer or page. Messages
-   * may be missing in it if it is longer than the window, or if at least one was expected by the chat's rate.
-   * Later pages say nothing about that rate.
+   * The time from the last good answer or fresh page to a later answer or page. Messages may be missing in
+   * it if it is longer than the window, or if at least one was expected by the chat's rate. Later pages say
+   * nothing about that rate.
    */
   #before(read: Read, wasMute = false): SpanBefore {
-    const last = lastOf(this.#pages) ?? this.#lateAnswers.last;
+    const last = this.#lastRead;
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
     const isShort = unreadMs <= this.#windowMs;
     const mayMiss = !isShort || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;

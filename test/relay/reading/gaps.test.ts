@@ -280,6 +280,59 @@ for (const view of ["all", "top"] as const)
     assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
   });
 
+describe("a page that no answer has followed", () => {
+  /**
+   * The token of a chat of five messages, which is polled every nine seconds, is refused. The page shows a
+   * sixth. Its token's poll fails, and `failingMs` later a page finds what `change` made of the chat.
+   */
+  async function onPage(failingMs: number, change: (chat: Chat) => void) {
+    const relay = new VirtualRelay({ settings: { RELAY_LOOK_MS: "5000" } });
+    const { upstream } = relay;
+    const scenario = { kinds: ["text" as const], page: PAGE, timeoutMs: 9500, onlyInAll: () => false };
+    const chat = upstream.chat(VIDEO, scenario);
+    chat.say(5);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(5);
+    await relay.advance(40_000); // so no message is expected within seconds
+    await relay.requested("get_live_chat", { finished: true });
+    chat.say(1);
+    upstream.fault({ on: "get_live_chat", times: 1, as: "invalid-argument" });
+    await relay.requested("popout", { finished: true });
+    const mend = failAlways(relay, "get_live_chat", { status: 503 });
+    await relay.advance(failingMs);
+    change(chat);
+    chat.expireTokens();
+    mend();
+    await relay.requested("popout", { finished: true });
+    return { relay, chat, viewer };
+  }
+
+  it("does not hide the time until the chat is found over: a last gap marks it", async () => {
+    const { chat, viewer } = await onPage(60_000, (chat) => {
+      chat.say(30);
+      chat.end("reload-only");
+    });
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap"]);
+  });
+
+  it("shows that the chat was read until then: no gap follows if it is over soon after", async () => {
+    const { chat, viewer } = await onPage(1000, (chat) => chat.end("reload-only"));
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.deepEqual(sentTo(viewer, chat), numbers(1, 6));
+  });
+
+  it("shows that the chat was read until then: no gap follows if it is off soon after", async () => {
+    const { relay, chat, viewer } = await onPage(1000, (chat) => chat.change({ kind: "off" }));
+    await relay.requested("next", { finished: true });
+    chat.change({ kind: "live", page: 0 });
+    await relay.requested("get_live_chat", { finished: true });
+    chat.say(1);
+    await viewer.until(() => viewer.messages.at(-1)?.message.id === chat.ledger.at(-1)?.id);
+    assert.deepEqual(sentTo(viewer, chat), numbers(1, 7));
+  });
+});
+
 it("a computer sleeps between a page and the answer that follows it: a gap marks the place", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;
