@@ -26,7 +26,7 @@ const MAX_LINES = 120;
 const LINES = blocksOf("README.md").flatMap((block) => block.split("\n"));
 const VIDEO = "dQw4w9WgXcQ";
 
-/** Where the first lines of the README clone and install. */
+/** Where the clone is, and what is installed. */
 let folder: string;
 const within = (name: string) => join(folder, name);
 before(async () => {
@@ -51,7 +51,8 @@ it(`README.md has at most ${MAX_LINES} lines, and names only commands that exist
 it("README.md works from its first line to its last, in a fresh clone", async (t) => {
   const [port = 0] = await freePorts(1);
   const env = userEnvironment(port);
-  let cwd = folder;
+  const cwd = within("livechat-relay");
+  await run("git", ["clone", "-q", ROOT, cwd]);
   const start = (line: string) => {
     const running = new Running(line, cwd, env);
     t.after(() => running.stop());
@@ -65,12 +66,10 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
     t.diagnostic(printed);
     const line = printed
       .replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`)
-      .replace("<the address of this repository>", ROOT)
       .replace("<the last id you saw>", `${lastId}`);
     if (line === "npm ci") await equip(cwd);
     if (whyNotRun(line)) continue;
-    if (line.startsWith("cd ")) cwd = resolve(cwd, line.slice(3));
-    else if (/^(npm start|\.\/.* demo)$/.test(line)) {
+    if (/^(npm start|\.\/.* demo)$/.test(line)) {
       await demo?.stop();
       const service = start(line);
       await service.printed(/listening on/);
@@ -100,7 +99,7 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
     } else await start(line).ended();
     done.add(printed);
   }
-  assert.ok(done.size >= 12, `${done.size}`);
+  assert.ok(done.size >= 10, `${done.size}`);
 });
 
 /** The unit as systemd runs it, but for the user and the confinement. */
