@@ -26,7 +26,7 @@ const MAX_LINES = 120;
 const LINES = blocksOf("README.md").flatMap((block) => block.split("\n"));
 const VIDEO = "dQw4w9WgXcQ";
 
-/** Where the clone is, and what is installed. */
+/** Holds the clone and the installed files. */
 let folder: string;
 const within = (name: string) => join(folder, name);
 before(async () => {

@@ -56,7 +56,7 @@ export class Stage {
   readonly #waiting = new Set<Row>();
   /** The open poll, which is above the chat and is none of the rows. */
   #poll: Row | undefined;
-  /** Of the chats whose backfill is not over, by video as above. */
+  /** By video as above, while a backfill is not over. */
   readonly #backfills = new Map<string, Backfill>();
   #drawing: ReturnType<typeof setTimeout> | undefined;
 
