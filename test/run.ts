@@ -24,6 +24,8 @@ import { remedies } from "./support/needs.ts";
 
 /** The folders whose tests need more than `npm ci`. */
 const NEEDY = ["test/browser", "test/captured", "test/cluster", "test/programs"];
+/** Limit of a test or suite that has none of its own: one that never ends must not keep the run. */
+const TIMEOUT_MS = 20 * 60_000;
 /** Processes that play at once: some wait while others compute. */
 const AT_ONCE = 6;
 
@@ -118,6 +120,7 @@ const options = {
     ...shared("computing", together.computing ?? [], 20),
   ],
   concurrency: AT_ONCE,
+  timeout: TIMEOUT_MS,
   watch: values.watch,
   // Which the types of Node.js do not know yet.
   ...(files.some(isNeedy) && { globalSetupPath: "test/support/global-setup.ts" }),
