@@ -23,21 +23,20 @@ describe("a service on a nearly full disk", () => {
     if (!disk.canFill) return t.skip("mounting was refused");
     await using relay = await startRelay({ settings: { RELAY_STORE: disk.storeUrl } });
     const { url, upstream } = relay;
-    const readiness = async () => (await ask(url, "/readyz")).body;
-    assert.deepEqual(await readiness(), { ready: true, reasons: [] });
+    const readiness = async () => {
+      const { ready, reasons } = (await ask<{ ready: boolean; reasons: string[] }>(url, "/readyz")).body;
+      assert.equal(ready, reasons.length === 0);
+      return reasons.filter((reason) => !/^the event loop is \d+ ms late$/.test(reason)); // on a busy machine
+    };
+    assert.deepEqual(await readiness(), []);
     disk.fill(128 << 10);
     upstream.chat(VIDEO, { page: 100 }).say(longActions(0, 50));
     for (let attempt = 0; attempt < 3; attempt++) {
       assertRefused(await ask(url, `/v1/stream?videoId=${VIDEO}`), 503, "STORE_UNAVAILABLE");
-      assert.deepEqual(await readiness(), {
-        ready: false,
-        reasons: ["the store does not work: the disk is full"],
-      });
+      assert.deepEqual(await readiness(), ["the store does not work: the disk is full"]);
     }
     disk.free();
-    await eventually(JSON.stringify({ ready: true, reasons: [] }), async () =>
-      JSON.stringify(await readiness()),
-    );
+    await eventually(0, async () => (await readiness()).length);
     await using stream = await Stream.open(url, { videoId: VIDEO, backfill: 50 });
     await stream.untilMessages(50);
   });

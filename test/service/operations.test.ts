@@ -338,8 +338,10 @@ describe("/healthz and /readyz", () => {
     await using relay = await startRelay();
     const alive = await ask(relay.url, "/healthz");
     assert.deepEqual([alive.status, alive.body], [200, { status: "alive" }]);
-    const ready = await ask(relay.url, "/readyz");
-    assert.deepEqual([ready.status, ready.body], [200, { ready: true, reasons: [] }]);
+    await eventually('200 {"ready":true,"reasons":[]}', async () => {
+      const { status, body } = await ask(relay.url, "/readyz");
+      return `${status} ${JSON.stringify(body)}`; // a busy machine is late, and unready, for some seconds
+    });
   });
 
   it("show a late event loop to everybody who asks", async () => {
@@ -370,7 +372,11 @@ describe("/healthz and /readyz", () => {
     socket.write("Connection: close\r\n\r\n");
     const answer = String(Buffer.concat(await socket.toArray()));
     assert.match(answer, /^HTTP\/1\.1 503 /);
-    assert.match(answer, /\{"ready":false,"reasons":\["the service is stopping"\]\}$/);
+    const body = answer
+      .split("\r\n\r\n")
+      .at(-1)
+      ?.replace(/,"the event loop is \d+ ms late"/, "");
+    assert.equal(body, '{"ready":false,"reasons":["the service is stopping"]}');
     await stopped;
   });
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
+import type { Clock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { createServer, type HttpSettings } from "../../src/http/server.ts";
 import type { Message } from "../../src/protocol/message.ts";
@@ -68,8 +69,9 @@ export async function serve(
   store: FullStore,
   settings: Partial<Record<SettingName, string>> = {},
   http: Partial<HttpSettings> = {},
+  clock?: Clock,
 ): Promise<Served> {
-  const parts = await roomsOn(store, settings);
+  const parts = await roomsOn(store, settings, clock);
   const app = await createServer(parts, { ...parts.config.http, ...http });
   t.after(async () => {
     await app.close();
@@ -102,10 +104,11 @@ export async function withRoom(
   messages = several(10),
   settings = {},
   http: Partial<HttpSettings> = {},
+  clock?: Clock,
 ) {
   const wall = wallAt(BORN_MS);
   const store = await openFor(t, "memory:", wall);
-  const served = await serve(t, store, settings, http); // before there is a room that it would adopt
+  const served = await serve(t, store, settings, http, clock); // before there is a room that it would adopt
   const claim = await own(store, ROOM);
   await store.append(claim, B, messages, "");
   return { ...served, store, wall, claim, path: `${served.url}/v1/messages?videoId=${ROOM}` };

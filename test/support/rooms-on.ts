@@ -1,7 +1,7 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
 
 import { startSimulator } from "../../simulator/index.ts";
-import { systemClock } from "../../src/base/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
@@ -19,11 +19,14 @@ import { EgressPool } from "../../src/upstream/egress/pool.ts";
 import { recorderOf } from "./recorder-parts.ts";
 import { testConfig } from "./relay.ts";
 
-export async function roomsOn(store: ObservedStore, given: Partial<Record<SettingName, string>> = {}) {
+export async function roomsOn(
+  store: ObservedStore,
+  given: Partial<Record<SettingName, string>> = {},
+  clock: Clock = systemClock,
+) {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
   const config = testConfig(upstream, given);
-  const clock = systemClock;
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;

@@ -4,14 +4,23 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { several, withRoom } from "../../support/history.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
 const MESSAGES = 400;
 const READERS = 60;
-/** Of 100 messages each, for readers that come within a second or two. */
+/** Of 100 messages each. */
 const PAGES = MESSAGES / 100;
+/** Between two rounds of the rooms, at which those that nobody is reading now drop their pages. */
+const ROUND_MS = 1000;
+
+/** The time of readers that come within a second, however long they take: no round comes. */
+const withinASecond: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms === ROUND_MS ? 3_600_000 : ms, signal),
+};
 
 const READ = {
   "until=now": `/v1/stream?videoId=${ROOM}&until=now`,
@@ -23,7 +32,7 @@ const READ = {
 describe("readers of a stored part share its pages", { timeout: 60_000 }, () => {
   for (const [name, path] of Object.entries(READ)) {
     it(`(${name})`, async (t) => {
-      const { url, store, claim } = await withRoom(t, several(MESSAGES));
+      const { url, store, claim } = await withRoom(t, several(MESSAGES), {}, {}, withinASecond);
       await store.finish(claim, ENDED);
       let reads = 0;
       const { read } = store;
