@@ -71,8 +71,6 @@ const SLEEPING_TESTS: Record<string, string> = {
   "test/browser/page-past.test.ts": "300 ms in which the page must not change",
   "test/relay/http/unread-responses.test.ts": "a system's buffer that must stay full for longer than a stall",
   "test/relay/origin/edge-line.test.ts": "a time limit of the HTTP client, which takes no clock",
-  "test/service/command-line.test.ts": "the command has no clock but the computer's",
-  "test/service/export-places.test.ts": "nothing shows that a command waits for a reader",
   "test/service/store-sqlite-failures.test.ts": "the store's thread has no clock but the computer's",
   "test/unit/base/clock.test.ts": "the computer's clock is what it tests",
 };

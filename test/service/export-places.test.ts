@@ -1,10 +1,11 @@
 /** The places that an export writes to: a device or a pipe, and a file that has several names. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "../../src/base/clock.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { AnsweringServer, init, message, messages, streams } from "../support/answering-server.ts";
 import { Command, outcome, outcomeInShell, ROOT, Run } from "../support/command.ts";
@@ -49,19 +50,36 @@ for (const [what, line] of [
       .replaceAll("F/", `${folder}/`);
     const command = new Command([script], { node: "bash", main: "-c", env: { PATH: process.env.PATH } });
     await server.changes.until(() => server.calls.length === 1, "the call");
-    await delay(500); // until it waits for the reader, which nothing shows
+    await eventually(true, () => isFull(join(folder, "pipe")));
     command.child.kill("SIGTERM");
     assert.deepEqual((await command.exited)[0], 143, command.error);
   });
+
+/** The time between two looks for a reader of a named pipe. */
+const CHECK_MS = 100;
+
+/** Whether a named pipe with a reader takes nothing more. */
+function isFull(pipe: string): boolean {
+  const end = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+  try {
+    return writeSync(end, "x") === 0;
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, "EAGAIN");
+    return true;
+  } finally {
+    closeSync(end);
+  }
+}
 
 it("an export into a named pipe that nobody opens ends at the first signal", {
   skip: process.platform === "win32",
 }, async (t) => {
   const pipe = join(await temporaryFolder(t), "pipe");
   execFileSync("mkfifo", [pipe]);
+  const sleep = t.mock.method(systemClock, "sleep");
   const command = new Run(["export", VIDEO, "--output", pipe, "--server", "http://127.0.0.1:1"]);
-  await eventually(true, () => command.listens("SIGTERM"));
-  await delay(200); // until it waits for a reader, which nothing shows
+  const isWaiting = () => sleep.mock.calls.some(({ arguments: [ms] }) => ms === CHECK_MS);
+  await eventually(true, () => command.listens("SIGTERM") && isWaiting());
   command.signal("SIGTERM");
   assert.equal(await command.exited, 143);
 });
