@@ -201,7 +201,7 @@ async function statusOfLog(life: EdgeLife): Promise<number> {
   return statusCode;
 }
 
-it("a newcomer is given the replay that the origin reads again, not the end of the one that an edge between them holds", async () => {
+it("an edge of an edge serves the origin's new replay, not the old one of the edge between", async () => {
   const relay = new VirtualRelay();
   relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 5 }).say(10);
   const between = await virtualEdge(relay);
@@ -239,7 +239,7 @@ describe("an edge", () => {
     [50_000, "open"],
     [75_000, "open"],
   ] as const) {
-    it(`continues ${how} rooms and channels after a network outage of ${outageMs} ms that breaks no connection, and so does an edge of an edge`, async () => {
+    it(`resumes its rooms and channels after ${outageMs} ms of silence on ${how} connections, also behind an edge`, async () => {
       for (const isBetweenEdges of [false, true]) {
         const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
         const chat = relay.upstream.chat("other-one-1", CHAT);

@@ -214,7 +214,7 @@ describe("a recorded channel", () => {
     assert.deepEqual([...relay.config.rooms.recorded], []);
   });
 
-  it("that is not found after a restart does not cut the stream that it was reading", async () => {
+  it("goes on with its stream after a restart, though it is not found any more", async () => {
     const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
     const live = stream("live-first1");
     live.chat.say(3);

@@ -57,7 +57,7 @@ describe("the watch of a channel at an edge", () => {
     assert.equal(watched.broadcasts.state?.videoId, LIVE);
   });
 
-  it("logs a bug of its own with its stack, and waits", async () => {
+  it("logs the stack of its own bug, and waits", async () => {
     const lines: string[] = [];
     const broken = async () => {
       throw new TypeError("a bug");
