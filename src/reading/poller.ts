@@ -58,11 +58,11 @@ interface PollerParts extends PaceParts {
   settings: PollerSettings;
 }
 
-/** Why a move to another egress costs a live chat its token, and the reason of a gap that follows. */
-const MOVES: Readonly<Record<MoveReason, { why: string; gap: Gap["reason"] }>> = {
-  throttled: { why: "another egress is used: its own is throttled", gap: "throttled" },
-  unreachable: { why: "another egress is used: its own cannot be reached", gap: "unreachable" },
-  down: { why: "another egress is used: its own is not in RELAY_EGRESS", gap: "down" },
+/** Why a move to another egress costs a live chat its token. */
+const MOVES: Readonly<Record<MoveReason, string>> = {
+  throttled: "another egress is used: its own is throttled",
+  unreachable: "another egress is used: its own cannot be reached",
+  down: "another egress is used: its own is not in RELAY_EGRESS",
 };
 
 /** The delay before the next step, or "over" for none. */
@@ -122,7 +122,7 @@ export class Poller {
     if (!start.awaited) return;
     const { absence, isNew } = start.awaited;
     if (absence.is === "hidden") this.#hidden();
-    else if (isNew) this.#timeline.heldUp("unreachable");
+    else if (isNew) this.#timeline.on("off");
     this.#await(absence, isNew);
   }
 
@@ -214,7 +214,7 @@ export class Poller {
 
   async #step(options: CallOptions): Promise<Next> {
     const needsPage = this.#tokenLostBecause !== undefined;
-    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#timeline.heldUp("throttled");
+    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#timeline.on("throttled");
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
       return (await this.#refresh(options)) ?? (await this.#poll(options));
@@ -227,7 +227,7 @@ export class Poller {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
-          this.#timeline.heldUp("throttled");
+          this.#timeline.on("throttled");
           return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
         case "expired":
         case "denied":
@@ -292,7 +292,6 @@ export class Poller {
     const unreadMs = clock.monotonic() - this.#startedAt;
     const page = await this.#optional.withNews(this.#position, unreadMs, options);
     if (!page) return undefined;
-    this.#timeline.heldUp("unreachable");
     this.#timeline.keepPage(page, true);
     const answer = await this.#optional.answerAfter(page, options);
     return answer && this.#take(answer, options);
@@ -300,12 +299,11 @@ export class Poller {
 
   /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */
   #onMoved(reason: MoveReason): void {
-    const { why, gap } = MOVES[reason];
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
-    if (!this.#isReplay) this.#tokenLostBecause = why;
-    this.#timeline.heldUp(gap);
+    if (!this.#isReplay) this.#tokenLostBecause = MOVES[reason];
+    this.#timeline.on(reason);
   }
 
   /** Gets another token from a page. The page's items and the next answer form one list. */
@@ -354,7 +352,7 @@ export class Poller {
       gap = this.#timeline.silent(times, before?.isConfirmed === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
       this.#advanced(times.answeredAt);
-      this.#timeline.heldUp("unreachable");
+      this.#timeline.on("off");
     } else this.#hidden();
     await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
     return { delayMs: waits.next(await this.#parts.isWatched()) };
@@ -364,7 +362,7 @@ export class Poller {
   #hidden(): void {
     this.#failures = 0;
     this.#progressedAt = this.#parts.clock.monotonic();
-    this.#timeline.heldUp("hidden");
+    this.#timeline.on("hidden");
   }
 
   #await(absence: AwaitedAbsence, isConfirmed: boolean): LookWaits {
@@ -402,7 +400,7 @@ export class Poller {
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#tokenLostBecause = why.message;
-    this.#timeline.tokenLost(this.#pace.intervalMs);
+    this.#timeline.tokenRefused(this.#pace.intervalMs);
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");
       return this.#countFailure(why, signal);
@@ -415,12 +413,12 @@ export class Poller {
   #advanced(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
-    this.#timeline.progressed();
+    this.#timeline.on("advanced");
     this.#progressedAt = now;
   }
 
   async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
-    this.#timeline.heldUp("unreachable");
+    this.#timeline.on("unreachable");
     if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
     return this.#countFailure(why, signal);
   }

@@ -30,6 +30,27 @@ interface TimelineParts {
   telemetry: Telemetry;
 }
 
+/** The events of a reading, each with the reason of a gap that follows. The last event counts. */
+const REASON_AFTER = {
+  /** A room's page came: until its answer, only the upstream can hold up the reading. */
+  opened: "unreachable",
+  /** An answer advanced the reading: until another event, only this service can hold it up. */
+  advanced: "down",
+  /** The room's egress is no longer configured. */
+  down: "down",
+  /** The upstream makes the room's egress wait. */
+  throttled: "throttled",
+  /** A call failed, or the room's egress cannot be reached. */
+  unreachable: "unreachable",
+  tokenRefused: "unreachable",
+  /** The token brought nothing for long. */
+  tokenMute: "unreachable",
+  /** A page said that the chat is off. */
+  off: "unreachable",
+  /** A page said that the chat is hidden. */
+  hidden: "hidden",
+} as const satisfies Record<string, Gap["reason"]>;
+
 export class ReadingTimeline {
   readonly #windowMs: number;
   readonly #isReplay: boolean;
@@ -42,7 +63,7 @@ export class ReadingTimeline {
    */
   #pages: readonly FreshPage[] = [];
   /** The reason for a gap, if the next answer is late. */
-  #reason: Gap["reason"] = "down";
+  #reason: Gap["reason"] = REASON_AFTER.advanced;
 
   /** `last`: the times of the answer from which reading continues; `isFresh`: whether it was just read. */
   constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: TimelineParts) {
@@ -65,7 +86,7 @@ export class ReadingTimeline {
     parts: TimelineParts,
   ): readonly ReadBatch[] {
     const timeline = new ReadingTimeline(page, true, parts);
-    timeline.heldUp("unreachable");
+    timeline.on("opened");
     return timeline.observe(answer, 0, [{ ...page, gap: parts.isReplay ? undefined : unread }]);
   }
 
@@ -85,6 +106,7 @@ export class ReadingTimeline {
 
   /** A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown. */
   keepPage(page: Page, wasMute = false): void {
+    if (wasMute) this.on("tokenMute");
     const { gap } = this.#before(page, wasMute);
     this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
@@ -131,14 +153,14 @@ export class ReadingTimeline {
     this.#pages = [];
   }
 
-  /** Something holds up the reading; a gap that follows has this reason. The last call counts. */
-  heldUp(reason: Gap["reason"]): void {
-    this.#reason = reason;
+  /** Something has happened that decides the reason of a gap that follows. */
+  on(event: keyof typeof REASON_AFTER): void {
+    this.#reason = REASON_AFTER[event];
   }
 
   /** The token was refused. That is the reason for a gap only if the chat was read in time until now. */
-  tokenLost(intervalMs: number): void {
-    if (!this.#lateAnswers.isLate(intervalMs)) this.heldUp("unreachable");
+  tokenRefused(intervalMs: number): void {
+    if (!this.#lateAnswers.isLate(intervalMs)) this.on("tokenRefused");
   }
 
   /**
@@ -156,11 +178,6 @@ export class ReadingTimeline {
     const last = this.#lastRead;
     const isLate = this.#lateAnswers.isLate(intervalMs, last);
     return isLate ? this.#gapBetween(last.wallAt, this.#clock.now()) : undefined;
-  }
-
-  /** An answer advanced the reading: unless something holds it up again, only this service can. */
-  progressed(): void {
-    this.heldUp("down");
   }
 
   /** An answer brought `count` new messages. */

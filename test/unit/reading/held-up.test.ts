@@ -11,18 +11,18 @@ import { FakeClock } from "../../support/fake-clock.ts";
 const INTERVAL_MS = 1000;
 const LATE_MS = 60_000;
 
-type Step = "throttled" | "unreachable" | "progressed" | "token lost" | "late";
+type Step = "throttled" | "unreachable" | "advanced" | "token refused" | "late";
 
 const STEPS: readonly (readonly [steps: readonly Step[], reason: string])[] = [
   [[], "down"],
   [["throttled"], "throttled"],
   [["throttled", "unreachable"], "unreachable"],
   [["unreachable", "throttled"], "throttled"],
-  [["throttled", "progressed"], "down"],
-  [["token lost"], "unreachable"],
-  [["throttled", "token lost"], "unreachable"],
-  [["late", "token lost"], "down"],
-  [["throttled", "late", "token lost"], "throttled"],
+  [["throttled", "advanced"], "down"],
+  [["token refused"], "unreachable"],
+  [["throttled", "token refused"], "unreachable"],
+  [["late", "token refused"], "down"],
+  [["throttled", "late", "token refused"], "throttled"],
 ];
 
 /** The reading of a chat in which nobody has said anything. */
@@ -46,9 +46,8 @@ describe("the reason of a gap is what held up the reading last", () => {
       const { clock, timeline, read } = begin();
       for (const step of steps) {
         if (step === "late") await clock.advance(LATE_MS);
-        else if (step === "progressed") timeline.progressed();
-        else if (step === "token lost") timeline.tokenLost(INTERVAL_MS);
-        else timeline.heldUp(step);
+        else if (step === "token refused") timeline.tokenRefused(INTERVAL_MS);
+        else timeline.on(step);
       }
       await clock.advance(LATE_MS);
       const [batch] = timeline.observe(read(), INTERVAL_MS);
