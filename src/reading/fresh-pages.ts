@@ -20,9 +20,9 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
 
 /** The unread time before an answer. */
 export interface SpanBefore {
-  /** The gap that may be in it; undefined if nothing can be missing. */
+  /** The gap that may be in it if no token covers it; undefined if nothing can be missing. */
   gap: Gap | undefined;
-  /** Whether it was at most as long as the upstream keeps messages. */
+  /** Whether it was so short that the token of a page with messages covers it. */
   isShort: boolean;
 }
 

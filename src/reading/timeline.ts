@@ -77,7 +77,9 @@ export class ReadingTimeline {
 
   /**
    * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the
-   * page's token. `unread`: the gap that may be before the page; undefined if the room is new.
+   * page's token. `unread`: the gap that may be before the page; undefined if the room is new. A stored room
+   * always has one, however short it is: the old token is not used, so only a message that the room already
+   * has proves that the page joins it.
    */
   static opening(
     page: Page,
@@ -107,7 +109,7 @@ export class ReadingTimeline {
   /** A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown. */
   keepPage(page: Page, wasMute = false): void {
     if (wasMute) this.on("tokenMute");
-    const { gap } = this.#before(page, wasMute);
+    const { gap } = this.#besidePage(page, wasMute);
     this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
 
@@ -129,9 +131,7 @@ export class ReadingTimeline {
    */
   observe(answer: CompleteAnswer, intervalMs: number, pages = this.#pages): readonly ReadBatch[] {
     const [first, rest] = inTurn(answer, this.#windowMs);
-    const late = this.#lateAnswers.lateBy(first, intervalMs);
-    const sinceLast = { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isShort: !late };
-    const before = this.hasPages ? this.#before(first) : sinceLast;
+    const before = this.hasPages ? this.#besidePage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
     const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
     if (!rest) return batches;
@@ -168,7 +168,7 @@ export class ReadingTimeline {
    * last check said the same (`wasOff`).
    */
   silent(times: CallTimes, wasOff: boolean): Gap | undefined {
-    const { gap } = this.#before({ ...times, items: [] });
+    const { gap } = this.#besidePage({ ...times, items: [] });
     this.#lateAnswers.answered(times);
     return wasOff ? undefined : gap;
   }
@@ -191,11 +191,20 @@ export class ReadingTimeline {
   }
 
   /**
-   * The time from the last good answer or fresh page to a later answer or page. Messages may be missing in
-   * it if it is longer than the window, or if at least one was expected by the chat's rate. Later pages say
-   * nothing about that rate.
+   * The time between two answers: the second one answers the token of the first, so messages may be missing
+   * only if it is late.
    */
-  #before(read: Read, wasMute = false): SpanBefore {
+  #betweenAnswers(first: Read, intervalMs: number): SpanBefore {
+    const late = this.#lateAnswers.lateBy(first, intervalMs);
+    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isShort: !late };
+  }
+
+  /**
+   * The time before a page, or between a page and the answer behind it. Messages may be missing if it is
+   * longer than the window, or if at least one was expected by the chat's rate. Later pages say nothing about
+   * that rate.
+   */
+  #besidePage(read: Read, wasMute = false): SpanBefore {
     const last = this.#lastRead;
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
     const isShort = unreadMs <= this.#windowMs;
