@@ -295,7 +295,7 @@ export class OwnedRoom {
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
     telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
     // The viewers that waited for a replay get all of it, so nothing counts as history.
-    const historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
+    const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
     return { is: "opened", owned, historyEnd };
   }
 

@@ -285,7 +285,7 @@ export class Rooms {
     if (asked.floor === asked.head) throw notStored(videoId, chat);
     const room = this.#serve(asked, stored);
     // A viewer that names no `backfill` gets everything that is stored.
-    await room.add(request, request.backfill === undefined ? "none" : room.tail.head);
+    await room.add(request, request.backfill === undefined ? "begin" : room.tail.head);
   }
 
   /** The reasons why this instance should get no new viewers; empty if there are none. */

@@ -22,9 +22,9 @@ const MAX_EXAMINED = 20_000;
 
 /**
  * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
- * its backfill; later ones are sent in full. `none`: all messages are sent.
+ * its backfill; later ones are sent in full. `begin`: nothing is history, so all messages are sent.
  */
-export type HistoryEnd = number | "none";
+export type HistoryEnd = number | "begin";
 
 /** Where a connection asks to begin. */
 export interface Beginning {
@@ -74,12 +74,12 @@ export class Starts {
 
   /** Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`. */
   async find(beginning: Beginning, historyEnd?: HistoryEnd): Promise<number> {
-    const start = this.#inTail(beginning, historyEnd);
+    const start = this.#inMemory(beginning, historyEnd);
     if (start !== undefined) return start;
     try {
       return await this.#inLog(beginning, historyEnd);
     } catch (error) {
-      const nearest = isUnavailable(error) ? this.#inTail(beginning, historyEnd, true) : undefined;
+      const nearest = isUnavailable(error) ? this.#nearestInMemory(beginning, historyEnd) : undefined;
       if (nearest === undefined) throw error;
       return nearest;
     }
@@ -102,7 +102,7 @@ export class Starts {
     try {
       return (await this.range()).base > this.#room.tail.head;
     } catch (error) {
-      if (isUnavailable(error) && this.#inTail(beginning) !== undefined) return false;
+      if (isUnavailable(error) && this.#inMemory(beginning) !== undefined) return false;
       throw error;
     }
   }
@@ -123,26 +123,38 @@ export class Starts {
   }
 
   /**
-   * The start of a viewer for whom the tail of a remote log has everything, and of a reader of a log. While
-   * the log cannot be read, the messages of a backfill that the tail does not hold are left out.
+   * The start, if memory suffices: always for a log position in the tail; at an edge also for cursors and
+   * backfills.
    */
-  #inTail(
+  #inMemory(beginning: Beginning, historyEnd?: HistoryEnd): number | undefined {
+    const { log, lastEventId } = beginning;
+    const { tail } = this.#room;
+    if (log === "begin") return undefined;
+    if (log === "now") return typeof historyEnd === "number" ? historyEnd : tail.head;
+    const cursor = log ?? (this.#log.isRemote ? lastEventId : undefined);
+    if (cursor !== undefined) return tail.holds(cursor) ? cursor : undefined;
+    const { start, missing } = this.#backfillInTail(beginning, historyEnd) ?? {};
+    return missing === 0 ? start : undefined;
+  }
+
+  /** As `#inMemory`, at an edge whose origin is away: a shorter backfill than that asked for will do. */
+  #nearestInMemory(beginning: Beginning, historyEnd?: HistoryEnd): number | undefined {
+    const start = this.#inMemory(beginning, historyEnd);
+    if (start !== undefined || !this.#room.isFollowed) return start;
+    const nearest = this.#backfillInTail(beginning, historyEnd);
+    return nearest?.isAll === false ? nearest.start : undefined;
+  }
+
+  /** The tail's part of a backfill at an edge that ends with the head; undefined for any other start. */
+  #backfillInTail(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
     historyEnd?: HistoryEnd,
-    isAway = false,
-  ): number | undefined {
-    const { tail, chatType, isFollowed } = this.#room;
-    const end = historyEnd ?? tail.head;
-    if (log === "now") return end === "none" ? tail.head : end;
-    if (log === "begin") return undefined;
-    if (log !== undefined) return tail.holds(log) ? log : undefined;
-    if (!this.#log.isRemote) return undefined;
-    if (lastEventId !== undefined) return tail.holds(lastEventId) ? lastEventId : undefined;
-    if (from !== undefined || end !== tail.head) return undefined;
+  ): { start: number; missing: number; isAll: boolean } | undefined {
+    const { tail, chatType } = this.#room;
+    const isBackfill = (log ?? lastEventId ?? from) === undefined && (historyEnd ?? tail.head) === tail.head;
+    if (!this.#log.isRemote || !isBackfill) return undefined;
     const count = backfillCount(backfill, chatType);
-    const { start, missing } = tail.backfill(count, filter);
-    const isEnough = missing === 0 || (isAway && isFollowed && count < Number.POSITIVE_INFINITY);
-    return isEnough ? start : undefined;
+    return { ...tail.backfill(count, filter), isAll: count === Number.POSITIVE_INFINITY };
   }
 
   async #inLog(
@@ -161,7 +173,7 @@ export class Starts {
     // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
     const resumed = resumeCursor(range, lastEventId);
     if (resumed !== undefined) return resumed;
-    const end = historyEnd === "none" ? floor : (historyEnd ?? head);
+    const end = historyEnd === "begin" ? floor : (historyEnd ?? head);
     if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
     const isAll = count === Number.POSITIVE_INFINITY || end <= floor;
