@@ -2,77 +2,18 @@
  * How a room's log is written for readers of the Durable Streams protocol: as events with a batch each
  * (section 5.8), or as the body of one answer (5.7). Items are those of the history, byte for byte.
  */
-import type { Clock } from "../base/clock.ts";
 import { wireJson } from "../base/wire-json.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
+import type { CacheCursors } from "./cache-cursors.ts";
 import { type BodyForm, formsOf, wholeFormsOf } from "./form.ts";
 import type { FramesPlace, Framing } from "./framing.ts";
 import { itemJson } from "./history/formats.ts";
 import { offsetOf } from "./log-position.ts";
 
-/** The protocol's epoch for cursors, and the length of an interval (section 10.1). */
-const EPOCH_MS = Date.UTC(2024, 9, 9);
-const INTERVAL_MS = 20_000;
-/** How far a cursor is put ahead of the client's own, at most, in seconds (section 10.1). */
-const MAX_JITTER_S = 3600;
-/** A longer number is not a cursor that a service has given out. */
-const CURSOR = /^\d{1,15}$/;
-
 const COMMA = Buffer.from(",");
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 const DATA = Buffer.from("event: data\ndata:[");
-
-/**
- * The caches' cursors of live answers: the number of the current interval, and beyond the client's own. All
- * clients that come with the same cursor in one interval get the same, so that they go on sharing their
- * requests.
- */
-export class CacheCursors {
-  readonly #clock: Pick<Clock, "now" | "random">;
-  #jitter = { interval: -1, intervals: 1 };
-
-  constructor(clock: Pick<Clock, "now" | "random">) {
-    this.#clock = clock;
-  }
-
-  current(): number {
-    return Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS);
-  }
-
-  /** The least cursor for a client that came with this one; 0 if any will do. */
-  leastFor(sent: string | undefined): number {
-    const own = ownCursor(sent);
-    return own < this.current() ? 0 : own + this.#jitterNow();
-  }
-
-  /**
-   * How far the cursors of a connection with events are ahead of the current one, in intervals: 0, or the
-   * first power of two that leads beyond the client's own. So whatever clients send, few bytes differ.
-   */
-  stepFor(sent: string | undefined): number {
-    const ahead = ownCursor(sent) - this.current();
-    if (ahead < 0) return 0;
-    let step = 1;
-    while (step <= ahead) step *= 2;
-    return step;
-  }
-
-  /** How far the cursor of a client is put ahead in the current interval, in intervals. */
-  #jitterNow(): number {
-    const interval = this.current();
-    if (this.#jitter.interval !== interval) {
-      const aheadMs = 1000 * (1 + Math.floor(this.#clock.random() * MAX_JITTER_S));
-      this.#jitter = { interval, intervals: Math.max(1, Math.floor(aheadMs / INTERVAL_MS)) };
-    }
-    return this.#jitter.intervals;
-  }
-}
-
-/** The cursor that a client came with; -1 if it has none. */
-function ownCursor(sent: string | undefined): number {
-  return sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
-}
 
 /** The data of a `control` event. `cursor`: the cache's. */
 function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: number): string {

@@ -1,6 +1,7 @@
 /** The sink of a long poll: its viewer's first write, or the end of the wait, is the whole answer. */
+import type { CacheCursors } from "../../serving/cache-cursors.ts";
 import type { Form, Packet } from "../../serving/form.ts";
-import { ANSWERS, type CacheCursors } from "../../serving/log-forms.ts";
+import { ANSWERS } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";

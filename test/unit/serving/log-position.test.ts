@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { CacheCursors, EventForms } from "../../../src/serving/log-forms.ts";
+import { CacheCursors } from "../../../src/serving/cache-cursors.ts";
+import { EventForms } from "../../../src/serving/log-forms.ts";
 import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log-position.ts";
 
 describe("an offset", () => {
