@@ -1,18 +1,17 @@
 /** The cursors that live answers of a log carry for caches (Durable Streams protocol, section 10.1). */
 import type { Clock } from "../base/clock.ts";
 
-/** The protocol's epoch for cursors, and the length of an interval (section 10.1). */
+/** The protocol's epoch for cursors, and the length of an interval. */
 const EPOCH_MS = Date.UTC(2024, 9, 9);
 const INTERVAL_MS = 20_000;
-/** How far a cursor is put ahead of the client's own, at most, in seconds (section 10.1). */
+/** How far a cursor is put ahead of the client's own, at most, in seconds. */
 const MAX_JITTER_S = 3600;
 /** A longer number is not a cursor that a service has given out. */
 const CURSOR = /^\d{1,15}$/;
 
 /**
- * The caches' cursors of live answers: the number of the current interval, and beyond the client's own. All
- * clients that come with the same cursor in one interval get the same, so that they go on sharing their
- * requests.
+ * A cursor is the number of the current interval, or a higher one, beyond the client's own. All clients that
+ * come with the same cursor in one interval get the same, so that they go on sharing their requests.
  */
 export class CacheCursors {
   readonly #clock: Pick<Clock, "now" | "random">;
@@ -26,8 +25,8 @@ export class CacheCursors {
     return Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS);
   }
 
-  /** The least cursor for a client that came with this one; 0 if any will do. */
-  leastFor(sent: string | undefined): number {
+  /** The lowest cursor for a client that came with this one; 0 if any will do. */
+  minFor(sent: string | undefined): number {
     const own = ownCursor(sent);
     return own < this.current() ? 0 : own + this.#jitterNow();
   }

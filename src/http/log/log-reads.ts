@@ -125,10 +125,10 @@ export class LogReads {
   async poll({ isGzip, cursor, ...asked }: LogAsked, gone: AbortSignal): Promise<PollSink> {
     const { position } = asked;
     const form = isGzip ? ANSWERS.gzip : ANSWERS.plain;
-    const least = this.#cursors.leastFor(cursor);
+    const minCacheCursor = this.#cursors.minFor(cursor);
     const { promise, resolve } = Promise.withResolvers<PollSink>();
     await this.#enter(asked, gone, (start, room) => {
-      const sink = new PollSink({ form, position, least }, start, room, this.#polls);
+      const sink = new PollSink({ form, position, minCacheCursor }, start, room, this.#polls);
       resolve(sink);
       return sink;
     });

@@ -18,8 +18,7 @@ export interface PollParts {
 interface PollAsked {
   form: Form;
   position: LogPosition;
-  /** The least cursor for caches. */
-  least: number;
+  minCacheCursor: number;
 }
 
 export class PollSink implements Sink {
@@ -31,15 +30,15 @@ export class PollSink implements Sink {
   readonly #room: Room;
   readonly #parts: PollParts;
   readonly #position: LogPosition;
-  readonly #least: number;
+  readonly #minCacheCursor: number;
   readonly #start: number;
   #owner: SinkOwner | undefined;
 
   /** `start`: the cursor after which it waits. */
-  constructor({ form, position, least }: PollAsked, start: number, room: Room, parts: PollParts) {
+  constructor({ form, position, minCacheCursor }: PollAsked, start: number, room: Room, parts: PollParts) {
     this.form = form;
     this.#position = position;
-    this.#least = least;
+    this.#minCacheCursor = minCacheCursor;
     this.#start = start;
     this.#room = room;
     this.#parts = parts;
@@ -81,7 +80,7 @@ export class PollSink implements Sink {
       body,
       isUpToDate: body === undefined || isAtEnd,
       isClosed: next >= closedAt,
-      cursor: Math.max(this.#least, cursors.current()),
+      cursor: Math.max(this.#minCacheCursor, cursors.current()),
       isGzip: this.form === ANSWERS.gzip,
     });
     this.onAnswer?.(this.answer);

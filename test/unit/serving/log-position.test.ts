@@ -68,8 +68,8 @@ describe("the cursor for caches", () => {
   it("is beyond the client's own if that is the current one or later", () => {
     for (const random of [0, 0.5, 0.9999]) {
       for (const own of ["1234", "1235", "99999"]) {
-        const least = at(1234, random).leastFor(own);
-        assert.ok(least > Number(own) && least <= Number(own) + 180, `${own}: ${least}`);
+        const min = at(1234, random).minFor(own);
+        assert.ok(min > Number(own) && min <= Number(own) + 180, `${own}: ${min}`);
       }
     }
   });
@@ -80,7 +80,7 @@ describe("the cursor for caches", () => {
       now: () => Date.UTC(2024, 9, 9) + 1234 * 20_000,
       random: () => randoms.shift() ?? 0,
     });
-    const next = new Set(["1234", "1234", "1234"].map((own) => cursors.leastFor(own)));
+    const next = new Set(["1234", "1234", "1234"].map((own) => cursors.minFor(own)));
     assert.equal(next.size, 1);
   });
 
@@ -98,7 +98,7 @@ describe("the cursor for caches", () => {
 
   it("is the current one for a client that has an earlier one, none, or no cursor", () => {
     for (const own of [undefined, "1233", "", "-1", "x", "9".repeat(16)])
-      assert.deepEqual([at(1234).leastFor(own), at(1234).stepFor(own)], [0, 0], String(own));
+      assert.deepEqual([at(1234).minFor(own), at(1234).stepFor(own)], [0, 0], String(own));
   });
 });
 
