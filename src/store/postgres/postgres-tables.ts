@@ -68,10 +68,8 @@ const APPEND = `select * from relay_append_3($1, $2, $3, $4, $5, $6, $7, $8::flo
   to_timestamp($9::float8 / 1000), $10, $11, $12, $13)`;
 
 export const SQL = {
-  // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an
-  // earlier room of this name, which was pruned or lost with its store. No old claim can pass for a new
-  // one. The cursors also exceed those of the video's other chat, $4. If the server or its history has
-  // changed, nothing is taken until the rooms have moved.
+  // See `Ownership.take`. $4: the video's other chat. If the server or its history has changed, nothing is
+  // taken until the rooms have moved.
   take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
       insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
       select $1, born, born, born, 'bootstrapping', $2, at + 1, clock_timestamp() + $3::float8 * interval '1 ms'

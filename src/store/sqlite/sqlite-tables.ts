@@ -163,10 +163,7 @@ export class RoomTables {
     this.#onUnreadable = onUnreadable;
   }
 
-  /**
-   * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
-   * room. The cursors also exceed those of the video's other chat. `aheadMs`: how far they are ahead of it.
-   */
+  /** See `Ownership.take`. `aheadMs`: how far the cursors of a new room are ahead of the clock. */
   take(now: number, key: ChatKey, aheadMs: number): TakenRoom {
     const row = this.#sql.take.get(key) as RoomRow | undefined;
     if (!row) {
