@@ -10,7 +10,7 @@ import { Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
 import { type Frame, FrameReader } from "./sse.ts";
-import { type Cursors, moveTo, type Place, type Stream, VIDEO } from "./stream-table.ts";
+import { type ChatCursor, type Cursors, moveTo, type Stream, VIDEO } from "./stream-table.ts";
 import type {
   AnyEvents,
   AnyMessage,
@@ -42,9 +42,9 @@ type Emission = { [E in keyof AnyEvents]: [event: E, value: AnyEvents[E]] }[keyo
  * more. `over`: the last chat is over.
  */
 type Entry =
-  | [...Emission, place?: Place]
-  | ["passed", value: undefined, place: Place]
-  | ["dead", value: ChatError, place?: Place]
+  | [...Emission, place?: ChatCursor]
+  | ["passed", value: undefined, place: ChatCursor]
+  | ["dead", value: ChatError, place?: ChatCursor]
   | ["over"];
 
 export class Room implements Chat<Message, number | string, AnyEvents> {
@@ -71,8 +71,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   readonly #received: Cursors = new Map();
   readonly #handed: Cursors;
   /** The chats that are over, and those that began on this connection: an error of theirs is final. */
-  readonly #over = new Set<Place[0]>();
-  readonly #begun = new Set<Place[0]>();
+  readonly #over = new Set<ChatCursor[0]>();
+  readonly #begun = new Set<ChatCursor[0]>();
   /** The wait before a reconnect that the stream asks for (SSE `retry`), in milliseconds. */
   #retryMs: number | undefined;
   /** The error that loops throw at the end. */
@@ -88,11 +88,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#isWanted = selectTypes(options.types);
     const { names } = this.#service;
     const asked = `${options.cursor ?? ""}`;
-    for (const place of stream.parse(asked, names)) if (isPlace(place)) moveTo(this.#received, place);
+    for (const place of stream.parse(asked, names)) if (hasCursor(place)) moveTo(this.#received, place);
     if (`${stream.format(this.#received, names) ?? ""}` !== asked)
       throw new TypeError(`cursor: ${asked} is invalid.`);
     for (const place of Object.entries(options.cursors ?? {})) {
-      if (!isPlace(place)) throw new TypeError(`cursors: ${place.join(": ")} is invalid.`);
+      if (!hasCursor(place)) throw new TypeError(`cursors: ${place.join(": ")} is invalid.`);
       if (options.channels || names.includes(place[0])) moveTo(this.#received, place);
     }
     this.#handed = new Map(this.#received);
@@ -103,7 +103,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 
   get cursors(): Record<string, number> {
-    return Object.fromEntries([...this.#handed].filter(isPlace));
+    return Object.fromEntries([...this.#handed].filter(hasCursor));
   }
 
   on<E extends keyof AnyEvents>(event: E, listener: (value: AnyEvents[E]) => void): () => void {
@@ -284,7 +284,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const value = parseJson(data); // undefined if the id is alone
     const { channel, videoId = channel, code, message } = value ?? {};
     const isMessage = event === "message";
-    const places = isMessage || !event ? this.#stream.parse(id, names).filter(isPlace) : [];
+    const places = isMessage || !event ? this.#stream.parse(id, names).filter(hasCursor) : [];
     const isOdd = field && (value?.[field] ?? value?.id) === undefined;
     if (isOdd || (isMessage && !places.some((place) => place[0] === videoId)))
       throw new ChatError("NETWORK", "A frame cannot be read.");
@@ -323,7 +323,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
    * `message` is absent if the service sent the cursor alone: it has left out unwanted messages up to this
    * cursor.
    */
-  #receive(place: Place, message?: AnyMessage): void {
+  #receive(place: ChatCursor, message?: AnyMessage): void {
     const [videoId, cursor] = place;
     if (!(cursor > (this.#received.get(videoId) ?? 0))) return;
     moveTo(this.#received, place);
@@ -333,7 +333,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     else this.#enqueue("passed", undefined, place);
   }
 
-  #reportGap(videoId: Place[0], after: number, cursor: number, details?: Gap["details"]): void {
+  #reportGap(videoId: ChatCursor[0], after: number, cursor: number, details?: Gap["details"]): void {
     this.#enqueue("gap", { ...(videoId && { videoId }), after, cursor, ...(details && { details }) });
   }
 
@@ -414,7 +414,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 }
 
-function isPlace([, cursor]: Place): boolean {
+function hasCursor([, cursor]: ChatCursor): boolean {
   return Number.isSafeInteger(cursor) && cursor >= 0;
 }
 

@@ -2,14 +2,14 @@
  * The three streams of the service in one table: the chat of a video, of a channel, and several chats. Each
  * has its own form of id, which names the places after which it resumes.
  */
-/** The chats to remember: more than twenty channels show. */
+/** How many chats are remembered: more than the twenty that a connection shows. */
 const MAX_CHATS = 1000;
 
 /**
  * A place in a chat. The video is undefined if the stream has only one. `name`: of several chats, what the
  * caller has named, the video or its channel.
  */
-export type Place = readonly [videoId: string | undefined, cursor: number, name?: string | undefined];
+export type ChatCursor = readonly [videoId: string | undefined, cursor: number, name?: string | undefined];
 
 /**
  * The cursor of each chat, and the last video of each channel by its name. The last cursor is of the chat
@@ -25,7 +25,7 @@ export interface Stream {
   /** The form of each name in this option. */
   readonly form: RegExp;
   /** The places in an id of a stream of these names; a cursor that it lacks is NaN. */
-  parse(id: string, names: readonly string[]): Place[];
+  parse(id: string, names: readonly string[]): ChatCursor[];
   /** The id after which a stream of these names resumes. */
   format(cursors: Cursors, names: readonly string[]): string | number | undefined;
 }
@@ -68,7 +68,7 @@ export const MERGED: Stream = {
 };
 
 /** A chat that begins becomes the last one. */
-export function moveTo(cursors: Cursors, [videoId, cursor, name]: Place, isBeginning?: boolean): void {
+export function moveTo(cursors: Cursors, [videoId, cursor, name]: ChatCursor, isBeginning?: boolean): void {
   if (isBeginning) cursors.delete(videoId);
   if (name) cursors.set(name, videoId); // if it is the video itself, its cursor follows
   cursors.set(videoId, cursor);

@@ -4,8 +4,8 @@
  * and searches them each time its first value is read.)
  */
 
-/** A value's place in a list. Disposing takes it out, at most once. */
-export interface Place<T> extends Disposable {
+/** A value in a list. Disposing takes it out, at most once. */
+export interface ListNode<T> extends Disposable {
   readonly value: T;
 }
 
@@ -14,11 +14,11 @@ export class LinkedList<T> {
   #last: Node<T> | undefined;
   #size = 0;
 
-  get first(): Place<T> | undefined {
+  get first(): ListNode<T> | undefined {
     return this.#first;
   }
 
-  get last(): Place<T> | undefined {
+  get last(): ListNode<T> | undefined {
     return this.#last;
   }
 
@@ -27,7 +27,7 @@ export class LinkedList<T> {
   }
 
   /** Adds a value at the end. */
-  push(value: T): Place<T> {
+  push(value: T): ListNode<T> {
     const node = new Node(value, this.#last, () => this.#remove(node));
     if (this.#last) this.#last.next = node;
     else this.#first = node;
@@ -42,13 +42,13 @@ export class LinkedList<T> {
     else this.#first = next;
     if (next) next.previous = previous;
     else this.#last = previous;
-    node.previous = undefined; // a place that is still held must not hold its former neighbours
+    node.previous = undefined; // a node that is still held must not hold its former neighbours
     node.next = undefined;
     this.#size -= 1;
   }
 }
 
-class Node<T> implements Place<T> {
+class Node<T> implements ListNode<T> {
   readonly value: T;
   previous: Node<T> | undefined;
   next: Node<T> | undefined;

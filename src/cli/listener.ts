@@ -87,29 +87,30 @@ export class Port {
    * would refuse them.
    */
   async assertFree(): Promise<void> {
-    for (const place of [this.#own, this.#ofMetrics]) {
-      if (!place || place.port === 0 || place.reusePort) continue;
+    for (const address of [this.#own, this.#ofMetrics]) {
+      if (!address || address.port === 0 || address.reusePort) continue;
       const probe = createTcpServer();
-      await listen(place, async (options) => void (await once(probe.listen(options), "listening")));
+      await listen(address, async (options) => void (await once(probe.listen(options), "listening")));
       await new Promise((resolve) => probe.close(resolve));
     }
   }
 
-  get #own(): Place {
+  get #own(): ListenAddress {
     const { host, port, workers, http } = this.#config;
     return { host, port, reusePort: workers > 1 || http.isWorker === true, choice: OF_SERVICE };
   }
 
-  get #ofMetrics(): Place | undefined {
+  get #ofMetrics(): ListenAddress | undefined {
     const { metrics } = this.#config;
     return metrics && { ...metrics, choice: OF_METRICS };
   }
 
   /** Resolves to the port. */
-  async #serve(app: FastifyInstance, place: Place): Promise<number> {
-    await listen(place, (options) => app.listen(options as FastifyListenOptions)); // passed to Node unchanged
-    const address = app.server.address();
-    return typeof address === "object" && address ? address.port : place.port;
+  async #serve(app: FastifyInstance, address: ListenAddress): Promise<number> {
+    // The options are passed to Node unchanged.
+    await listen(address, (options) => app.listen(options as FastifyListenOptions));
+    const bound = app.server.address();
+    return typeof bound === "object" && bound ? bound.port : address.port;
   }
 
   /** Ends the workers with their streams. */
@@ -124,8 +125,7 @@ export class Port {
   }
 }
 
-/** Where to listen. */
-interface Place {
+interface ListenAddress {
   host: string;
   port: number;
   /** Whether several processes share the port. */
@@ -135,16 +135,16 @@ interface Place {
 
 /** Calls `start`, and turns its errors into one clear line. */
 async function listen(
-  { choice, ...place }: Place,
+  { choice, ...address }: ListenAddress,
   start: (options: ListenOptions) => Promise<unknown>,
 ): Promise<void> {
   try {
-    await start({ ...place, backlog: LISTEN_BACKLOG });
+    await start({ ...address, backlog: LISTEN_BACKLOG });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === undefined) throw error;
     const advice = ADVICE[String(code)]?.(choice) ?? `choose ${choice.port}, or ${choice.host}`;
-    throw new Error(`cannot listen on ${place.host} port ${place.port} (${code}): ${advice}`);
+    throw new Error(`cannot listen on ${address.host} port ${address.port} (${code}): ${advice}`);
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { LinkedList, type Place } from "../base/linked-list.ts";
+import { LinkedList, type ListNode } from "../base/linked-list.ts";
 import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 import { Turns } from "./turns.ts";
 
@@ -49,7 +49,7 @@ interface Crowd {
   /** How many more will join in a moment, or again after a refusal. */
   expected: number;
   /** Its place among the addresses that wait for as many. */
-  peer: Place<Crowd> | undefined;
+  peer: ListNode<Crowd> | undefined;
 }
 
 /** A video that waits for its turn, in a line for each of its addresses. Disposing takes it out of all. */

@@ -31,7 +31,7 @@ interface ChatTarget {
   /** Empty for standard output. */
   path: string;
   format: Format;
-  /** Before the notices and the progress of this chat. */
+  /** The prefix of this chat's notices and progress. */
   label: string;
 }
 
@@ -149,20 +149,24 @@ export async function exportChat(
   }
 }
 
-type Place = Access & Pick<HistoryOptions, "videoId" | "chat"> & { signal: AbortSignal };
+type ExportSource = Access & Pick<HistoryOptions, "videoId" | "chat"> & { signal: AbortSignal };
 type Bounds = Pick<HistoryOptions, "from" | "to" | "saidFrom" | "saidTo">;
 
 /** The cursor before the first message within the bounds; infinite without one, `none` without bounds. */
-async function cursorBefore({ server, ...place }: Place, bounds: Bounds, none: number): Promise<number> {
+async function cursorBefore(
+  { server, ...source }: ExportSource,
+  bounds: Bounds,
+  none: number,
+): Promise<number> {
   if (Object.values(bounds).every((bound) => bound === undefined)) return none;
-  const messages = history(server, { ...place, ...bounds, retry: () => false });
+  const messages = history(server, { ...source, ...bounds, retry: () => false });
   for await (const { cursor } of messages) return cursor - 1;
   return Number.POSITIVE_INFINITY;
 }
 
 /** Where the messages are that these bounds leave out; undefined if something is within them. */
 async function outside(
-  { videoId, chat, signal, ...place }: Place,
+  { videoId, chat, signal, ...source }: ExportSource,
   bounds: Bounds,
 ): Promise<string | undefined> {
   const asked = Object.entries({ videoId, chat, ...bounds, limit: 1 }).filter(
@@ -170,7 +174,7 @@ async function outside(
   );
   const query = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
   const path = `/v1/messages?${query}`;
-  const page = await ask<{ outside?: Outside }>(place, path, { signal });
+  const page = await ask<{ outside?: Outside }>(source, path, { signal });
   if (!page.outside) return undefined;
   const { storedFrom, storedTo, saidFrom, saidTo, offsetFromMs, offsetToMs } = page.outside;
   const said = saidFrom ? `; they were said from ${saidFrom} to ${saidTo}` : "";

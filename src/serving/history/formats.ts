@@ -138,7 +138,7 @@ type MakePiece = (key: string | undefined, make: (signal: AbortSignal) => Promis
  * is all that the download holds.
  */
 export async function* wholeBody(
-  { key, place: placeAfter, read }: WholeHistory,
+  { key, next, read }: WholeHistory,
   format: Format,
   options: WritingOptions,
   slices: Slices,
@@ -148,8 +148,8 @@ export async function* wholeBody(
   const write = writer(options);
   const header = file?.header(options) ?? "";
   if (header !== "") yield Buffer.from(header);
-  for (let place = placeAfter(); place; ) {
-    const { after, to, limit } = place;
+  for (let part = next(); part; ) {
+    const { after, to, limit } = part;
     const name = remembers ? undefined : JSON.stringify([key, mediaType, options, after, to, limit]);
     const { bytes, end } = await inTurn(name, async (signal) => {
       const { messages, ...end } = await read({ after, to, limit }, signal);
@@ -157,7 +157,7 @@ export async function* wholeBody(
       await inPieces(messages, write, slices, (text) => texts.push(text));
       return { bytes: Buffer.from(texts.join("")), end };
     });
-    place = placeAfter(end);
+    part = next(end);
     if (bytes.length > 0) yield bytes;
   }
 }

@@ -81,7 +81,7 @@ export interface HistoryPage {
 }
 
 /** The next messages of a download: those after a cursor, up to another one, of at most `limit`. */
-export interface Place {
+export interface DownloadPart {
   after: number;
   to: number;
   limit: number;
@@ -91,7 +91,7 @@ interface Batch {
   messages: StoredMessage[];
   /** The last cursor that was read. */
   to: number;
-  /** The `limit` of the next place. */
+  /** The `limit` of the next part. */
   limit: number;
 }
 
@@ -103,10 +103,10 @@ export interface WholeHistory {
   last: number;
   /** Equal for requests that yield the same messages. */
   key: string;
-  /** The place after a batch, or the first one; undefined if there is none. */
-  place(after?: Pick<Batch, "to" | "limit">): Place | undefined;
-  /** Reads a place. Waits while the store is unavailable. Rejects with the signal's reason. */
-  read(place: Place, signal: AbortSignal): Promise<Batch>;
+  /** The part after a batch, or the first one; undefined if there is none. */
+  next(after?: Pick<Batch, "to" | "limit">): DownloadPart | undefined;
+  /** Reads a part. Waits while the store is unavailable. Rejects with the signal's reason. */
+  read(part: DownloadPart, signal: AbortSignal): Promise<Batch>;
 }
 
 /** A part that is read: the messages in it that pass the filter, and the number of all that were read. */
@@ -190,15 +190,15 @@ export class History {
       after,
       last,
       key: JSON.stringify([room.key, filter]),
-      place: ({ to, limit } = { to: after, limit: FIRST_MESSAGES }) =>
+      next: ({ to, limit } = { to: after, limit: FIRST_MESSAGES }) =>
         to < last ? { after: to, to: hasAll ? Math.min(last, to + limit) : last, limit } : undefined,
-      read: (place, signal) => this.#batch(room.key, filter, place, signal),
+      read: (part, signal) => this.#batch(room.key, filter, part, signal),
     };
   }
 
-  async #batch(key: ChatKey, filter: HistoryFilter, place: Place, signal: AbortSignal): Promise<Batch> {
-    const { limit } = place;
-    const read = () => this.#read(key, { ...place, isNewest: false }, filter, signal);
+  async #batch(key: ChatKey, filter: HistoryFilter, part: DownloadPart, signal: AbortSignal): Promise<Batch> {
+    const { limit } = part;
+    const read = () => this.#read(key, { ...part, isNewest: false }, filter, signal);
     const { messages, to } = await retryRead(this.#clock, signal, read);
     const isLong = lengthOf(messages) > BATCH_LENGTH;
     return { messages, to, limit: isLong ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES) };

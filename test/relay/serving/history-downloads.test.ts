@@ -313,9 +313,9 @@ describe("the store of a history", () => {
     const whole = await relay.when(history.whole(request));
     const seen: StoredMessage[] = [];
     const copying = (async () => {
-      for (let place = whole.place(); place; ) {
+      for (let place = whole.next(); place; ) {
         const batch = await whole.read(place, NEVER);
-        place = whole.place(batch);
+        place = whole.next(batch);
         seen.push(...batch.messages);
         const isMiddle = seen.length > 500 && seen.length - batch.messages.length <= 500;
         if (isMiddle) relay.disk.goneUntil = relay.clock.monotonic() + 20_000;
