@@ -84,10 +84,10 @@ export class Pace {
     return intervalBefore(this.#slowCalls.excessMs, this.#intervalMs, this.#parts.settings);
   }
 
-  /** An answer came. `page`: the items of the page that gave this poll's token, if any. */
-  observe(batch: PollAnswer, page: readonly Item[]): void {
+  /** An answer came. `pageItems`: of the page that gave this poll's token, if any. */
+  observe(batch: PollAnswer, pageItems: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
-    this.#intervalMs = waitAfter(batch, settings, page);
+    this.#intervalMs = waitAfter(batch, settings, pageItems);
     this.#slowCalls.observe(batch);
     const unreadMs = unreadBetween(this.#last, batch);
     this.#last = batch;

@@ -240,16 +240,16 @@ export class Poller {
 
   async #poll(options: CallOptions): Promise<Next> {
     const answer = await this.#parts.egress.liveChat.read(this.#videoId, this.#position, options);
-    return answer.kind === "batch" ? this.#take(answer, options) : this.#onNoChat(options.signal);
+    return answer.kind === "batch" ? this.#storeAnswer(answer, options) : this.#onNoChat(options.signal);
   }
 
   /** Stores an answer, in one list with the page that it follows. */
-  async #take(batch: PollAnswer, options: CallOptions): Promise<Next> {
+  async #storeAnswer(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     const now = batch.answeredAt;
-    const page = this.#timeline.onPages;
+    const pageItems = this.#timeline.onPages;
     const { intervalMs } = this.#pace;
     const unreadMs = this.#timeline.incompleteBy(batch, intervalMs);
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
@@ -262,7 +262,7 @@ export class Poller {
       this.#tokenHealth.observe(added, now);
       this.#timeline.added(added, now);
     }
-    this.#pace.observe(batch, page);
+    this.#pace.observe(batch, pageItems);
     this.#parts.about.read(this.#position, options.signal);
     return this.#atInterval();
   }
@@ -294,7 +294,7 @@ export class Poller {
     if (!page) return undefined;
     this.#timeline.keepPage(page, true);
     const answer = await this.#optional.answerAfter(page, options);
-    return answer && this.#take(answer, options);
+    return answer && this.#storeAnswer(answer, options);
   }
 
   /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */
@@ -454,7 +454,7 @@ export class Poller {
     const added = await this.#parts.appender.append(batches, this.#progressAt(position), signal);
     this.#inHand = undefined;
     this.#position = position;
-    this.#timeline.stored();
+    this.#timeline.pagesStored();
     return added;
   }
 

@@ -147,7 +147,7 @@ export class ReadingTimeline {
    * The pages are stored, with or without an answer after them. Without one, later answers are measured from
    * the last page.
    */
-  stored(): void {
+  pagesStored(): void {
     const { startedAt } = this.#lateAnswers.last;
     if (this.#lastRead.startedAt > startedAt) this.#lateAnswers.answered(this.#lastRead);
     this.#pages = [];

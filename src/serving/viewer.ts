@@ -39,8 +39,8 @@ export class Viewer implements SinkOwner {
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #reported: number | undefined;
   #isReading = false;
-  /** A page that met the full connection, and is the next to be written to it. */
-  #page: Chunk | undefined;
+  /** A chunk from the store that met the full connection, and is the next to be written to it. */
+  #held: Chunk | undefined;
   /** The cursor at which it leaves; undefined if it stays to the end. */
   #last: number | undefined;
   #isOpen = true;
@@ -75,7 +75,7 @@ export class Viewer implements SinkOwner {
     return { videoId: this.#room.videoId, cursor: this.#cursor };
   }
 
-  /** Whether it waits for a page from the store. */
+  /** Whether it waits for a chunk from the store. */
   get isReading(): boolean {
     return this.#isReading;
   }
@@ -99,7 +99,7 @@ export class Viewer implements SinkOwner {
           this.#endIfOver();
           break;
         }
-        if (chunk instanceof Promise) this.#awaitPage(chunk);
+        if (chunk instanceof Promise) this.#await(chunk);
         else this.#send(chunk);
       }
     } catch (error) {
@@ -116,9 +116,9 @@ export class Viewer implements SinkOwner {
 
   #nextChunk(): Chunk | Promise<Chunk> | undefined {
     if (this.#hasAll) return undefined;
-    const page = this.#page;
-    this.#page = undefined;
-    return page ?? this.#room.chunk(this.#cursor, this.feed, this.#last);
+    const held = this.#held;
+    this.#held = undefined;
+    return held ?? this.#room.chunk(this.#cursor, this.feed, this.#last);
   }
 
   /**
@@ -173,13 +173,13 @@ export class Viewer implements SinkOwner {
     this.pump();
   }
 
-  #awaitPage(page: Promise<Chunk>): void {
+  #await(read: Promise<Chunk>): void {
     this.#isReading = true;
-    page
+    read
       .then((chunk) => {
         this.#isReading = false;
-        // If the connection is full and others come first, the page is read again: waiting costs no memory.
-        if (!this.#sink.isFull || this.#sink.isNext) this.#page = chunk;
+        // If the connection is full and others come first, the chunk is read again: waiting costs no memory.
+        if (!this.#sink.isFull || this.#sink.isNext) this.#held = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));

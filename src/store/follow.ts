@@ -1,8 +1,8 @@
 /**
- * Follows rooms, in the same way for every store. A follower reads pages from the store until it has reached
+ * Follows rooms, in the same way for every store. A follower reads from the store until it has reached
  * the room's known head. A follower that is up to date gets each new batch directly from the commit: without
  * that, 50 rooms with 100 viewers each take 1.26 times the CPU time. So it gets consecutive cursors after any
- * delay, and holds at most one page.
+ * delay, and holds at most one read.
  */
 import type { Clock } from "../base/clock.ts";
 import type { FactName, RoomEnd } from "../protocol/chat.ts";
@@ -14,7 +14,7 @@ import { retryRead } from "./retry-read.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The maximum number of messages per read. */
-const PAGE_MESSAGES = 500;
+const READ_MESSAGES = 500;
 
 /** The part of the store that a follower reads. */
 type Log = Pick<Store, "read" | "getRoom">;
@@ -117,7 +117,7 @@ export class Followers {
           await follower.woken();
           continue;
         }
-        const batch = follower.take() ?? (await this.#page(log, follower, over));
+        const batch = follower.take() ?? (await this.#read(log, follower, over));
         if (over.aborted) return;
         if (batch.length === 0) continue;
         follower.advance(batch);
@@ -130,12 +130,12 @@ export class Followers {
     }
   }
 
-  /** The next page for a follower; empty if there is none. */
-  async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[]> {
+  /** The next messages for a follower from the store; empty if there are none. */
+  async #read(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[]> {
     const { key, position, known } = follower;
     follower.known = position; // a commit during the read must not be missed
     const read = async () => {
-      const limit = Math.min(PAGE_MESSAGES, follower.lastCursor - position);
+      const limit = Math.min(READ_MESSAGES, follower.lastCursor - position);
       const batch = await log.read(key, position, limit);
       if (batch.length > 0) follower.known = Math.max(follower.known, known);
       else follower.foundNothing(await log.getRoom(key));
