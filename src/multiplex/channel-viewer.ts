@@ -134,7 +134,7 @@ export class ChannelViewer {
   readonly #multiplex: Multiplex;
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
-  readonly #viewer: MultiplexViewer;
+  readonly #visitor: MultiplexViewer;
   /** The last state that the client got. */
   #sent: ChannelState | undefined;
   /** Why this viewer alone waits, although the channel has a stream. */
@@ -159,7 +159,7 @@ export class ChannelViewer {
     this.#multiplex = multiplex;
     this.#request = request;
     this.#parts = parts;
-    this.#viewer = new MultiplexViewer(multiplex, parts);
+    this.#visitor = new MultiplexViewer(multiplex, parts);
   }
 
   /** The place after which the channel resumes; undefined if the client has nothing of it. */
@@ -170,8 +170,8 @@ export class ChannelViewer {
 
   /** Resolves when the connection, or the channel, is over. */
   async run(): Promise<void> {
-    using viewer = this.#viewer;
-    viewer.waits();
+    using visitor = this.#visitor;
+    visitor.waits();
     try {
       for (let broadcast = await this.#begin(); ; ) broadcast = await this.#read(broadcast);
     } catch (error) {
@@ -220,7 +220,7 @@ export class ChannelViewer {
       if (found instanceof RelayError) {
         if (ERRORS[found.code].cause !== "service" && clock.monotonic() >= unknownAt) return false;
         this.#announce(withoutStop(found.message));
-        await this.#viewer.pause(found, gone);
+        await this.#visitor.pause(found, gone);
       } else if (found || channelId !== undefined || reason === undefined) return found;
       else {
         // Until the channel's pages can be read, its id is not known, by which it may be the same channel.
@@ -312,7 +312,7 @@ export class ChannelViewer {
     const { broadcasts } = this.#parts.watch;
     const { backfill, from, filter, wantsVideo, facts, address } = this.#request;
     const { gone } = this.#multiplex;
-    const viewer = this.#viewer;
+    const visitor = this.#visitor;
     const turned = new AbortController();
     const signal = AbortSignal.any([gone, turned.signal]);
     const follow = () =>
@@ -327,11 +327,11 @@ export class ChannelViewer {
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
     };
-    const outcome = await viewer.visit(writer, request, signal, entered);
+    const outcome = await visitor.visit(writer, request, signal, entered);
     gone.throwIfAborted();
     if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
       this.#announce(withoutStop(outcome.message));
-      await viewer.pause(outcome, signal);
+      await visitor.pause(outcome, signal);
       return lastVisit;
     }
     const got = this.#report(
@@ -342,7 +342,7 @@ export class ChannelViewer {
     const isBounded = !(outcome instanceof Error) && outcome?.state === "bounded";
     if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
     const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
-    if (isCut) await viewer.pause(undefined, signal);
+    if (isCut) await visitor.pause(undefined, signal);
     return got;
   }
 
@@ -356,8 +356,8 @@ export class ChannelViewer {
     if (this.#parts.watch.broadcasts.isOn(broadcast)) this.#announce(this.#obstacle);
     if ((await this.#step(broadcast, writer, lastVisit)) === "enter") return;
     const to = await this.#lastCursor(broadcast);
-    if (!this.#viewer.isInRoom) turned.abort("another broadcast");
-    else if (to !== undefined) this.#viewer.leaveAt(to);
+    if (!this.#visitor.isInRoom) turned.abort("another broadcast");
+    else if (to !== undefined) this.#visitor.leaveAt(to);
   }
 
   /**
