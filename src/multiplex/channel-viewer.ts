@@ -85,6 +85,8 @@ export type LastVisit = "stored" | "goingOn" | "end" | undefined;
 interface Situation {
   /** Whether the broadcast is the channel's stream now. */
   isOn: boolean;
+  /** Whether another chat of the connection sends the broadcast. */
+  isSentBeside: boolean;
   /** Whether there is a broadcast after it. */
   hasNext: boolean;
   /** Whether the channel waits because the broadcast, or its pages, cannot be read. */
@@ -100,7 +102,8 @@ interface Situation {
  * What the viewer does next: it enters the room, reads the stored rest, waits for a change of the channel, or
  * goes on to the next broadcast.
  */
-export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, lastVisit }: Situation) {
+export function nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to, lastVisit }: Situation) {
+  if (isSentBeside) return hasNext ? "next" : "wait";
   // It is the channel's stream. (If its end was sent, the channel's watch will soon see the end, too.)
   if (isOn && lastVisit !== "end") return "enter";
   // All stored was sent, but the chat was still being read, and the channel has had no other stream since.
@@ -278,19 +281,13 @@ export class ChannelViewer {
     const isOn = broadcasts.isOn(broadcast);
     const isInTrouble = broadcasts.state?.reason !== undefined;
     const hasNext = broadcast.next !== undefined;
-    return nextStep({
-      isOn,
-      hasNext,
-      isInTrouble,
-      cursor,
-      to,
-      lastVisit: this.#isOwn(broadcast) ? lastVisit : "end",
-    });
+    const isSentBeside = this.#isSentBeside(broadcast);
+    return nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to, lastVisit });
   }
 
-  /** Whether no other chat of the connection sends the broadcast's video. */
-  #isOwn({ videoId }: Broadcast): boolean {
-    return videoId === undefined || this.#connection?.sent.isOf(this, videoId) !== false;
+  /** Whether another chat of the connection sends the broadcast's video. */
+  #isSentBeside({ videoId }: Broadcast): boolean {
+    return videoId !== undefined && this.#connection?.sent.isOf(this, videoId) === false;
   }
 
   /** The cursor up to which the viewers of a broadcast are sent it, once the channel has turned from it. */

@@ -54,9 +54,16 @@ describe("a viewer in a channel's broadcast", () => {
   for (const [list, cursor, to, lastVisit, step] of STEPS) {
     const place = `cursor ${cursor ?? "none"}${to === undefined ? "" : ` of ${to}`}${lastVisit ? `, had ${lastVisit}` : ""}`;
     it(`${list}: with ${place}, goes on with ${step}`, () => {
-      assert.equal(nextStep({ ...LISTS[list], cursor, to, lastVisit }), step);
+      assert.equal(nextStep({ ...LISTS[list], isSentBeside: false, cursor, to, lastVisit }), step);
     });
   }
+
+  it("does not enter one that another chat of the connection sends", () => {
+    const place = { isSentBeside: true, cursor: 5, to: undefined, lastVisit: undefined };
+    assert.equal(nextStep({ ...LISTS["A, live"], ...place }), "wait");
+    assert.equal(nextStep({ ...LISTS["A, over"], ...place }), "wait");
+    assert.equal(nextStep({ ...LISTS["A, B"], ...place }), "next");
+  });
 });
 
 const CHANNEL = "@somebody";
