@@ -19,7 +19,7 @@ export async function checkEgresses(
 async function findingOf(egress: Egress, clock: Clock, signal: AbortSignal): Promise<Finding> {
   const beganAt = clock.monotonic();
   try {
-    await egress.tryOut(signal, 0);
+    await egress.trial(signal, 0);
     const tookMs = Math.round(clock.monotonic() - beganAt);
     return { state: "ok", of: "egress", text: `${egress.name}: answered after ${tookMs} ms` };
   } catch (error) {

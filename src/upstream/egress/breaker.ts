@@ -2,12 +2,12 @@
  * Distinguishes the failure of an egress from the failure of one chat. If the last calls of several rooms
  * failed and none has been answered since, the upstream is down for this egress: the rooms whose call failed
  * wait, and these failures do not count against them. A room whose last call succeeded is not paused. From
- * time to time one of the waiting rooms tries. The first answer of a working upstream, good or not, resumes
- * all of them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so
- * that its rooms can leave it. Without rooms, one call that cannot connect is enough.
+ * time to time one of the waiting rooms makes a trial. The first answer of a working upstream, good or not,
+ * resumes all of them. If there are other egresses and this one is unreachable, its calls in flight are
+ * aborted, so that its rooms can leave it. Without rooms, one call that cannot connect is enough.
  *
- * If no room can try, the breaker itself requests a small page: without rooms, and while no egress reaches
- * the upstream (`EgressPool.isCutOff`).
+ * If no room can make a trial, the breaker itself requests a small page: without rooms, and while no egress
+ * reaches the upstream (`EgressPool.isCutOff`).
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
@@ -25,37 +25,37 @@ import type { EgressPool } from "./pool.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
-/** Time between tries, doubled each time. All rooms of a full gate must be read again within 35 s. */
+/** Time between trials, doubled each time. All rooms of a full gate must be read again within 35 s. */
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
-/** A try that cannot connect costs the upstream nothing, and being late costs messages. */
+/** A trial that cannot connect costs the upstream nothing, and being late costs messages. */
 const MAX_WAIT_UNCONNECTED_MS = 5000;
-/** Arriving viewers cannot make it try more often than this. */
+/** Arriving viewers cannot cause trials more often than this. */
 const MIN_HURRY_MS = 1000;
-/** If a room's try has no result after this time, the next room may try. */
-const TRY_MS = 10_000;
+/** If a room's trial has no result after this time, the next room makes one. */
+const TRIAL_MS = 10_000;
 
 interface WaitingRoom {
-  /** Such a room cannot use a try while pages are throttled. */
+  /** Such a room can make no trial while pages are throttled. */
   needsPage: boolean;
   go(): void;
 }
 
 interface Outage {
   since: number;
-  tries: number;
+  trials: number;
   /** Whether the last call got no answer at all. */
   isSilent: boolean;
-  /** When the next room may try, and when the last try began. */
-  tryAt: number;
-  triedAt: number;
+  /** When the next trial is due, and when the last one began. */
+  trialDueAt: number;
+  trialBeganAt: number;
   isHurried: boolean;
-  /** The try in progress, by a room or by the breaker itself. */
+  /** The one in progress, by a room or by the breaker itself. */
   trial: { room: string | undefined } | undefined;
 }
 
 /** What it needs of its egress. */
-interface OwnEgress extends Pick<Egress, "name" | "cooldownLeftMs" | "tryOut"> {
+interface OwnEgress extends Pick<Egress, "name" | "cooldownLeftMs" | "trial"> {
   load: { roomCount: number };
 }
 
@@ -66,7 +66,7 @@ export class Breaker {
   readonly #telemetry: Telemetry;
   /** The rooms whose last call failed since the last answer. */
   readonly #failing = new Set<string>();
-  /** The rooms that wait for a try or an answer; the longest waiting first. */
+  /** The rooms that wait for a trial or an answer; the longest waiting first. */
   readonly #waiting = new Map<string, WaitingRoom>();
   #outage: Outage | undefined;
   #wake = new AbortController();
@@ -99,13 +99,13 @@ export class Breaker {
   }
 
   /**
-   * Resolves when the room may call: at once, or when its turn to try comes, or at an answer to another
+   * Resolves when the room may call: at once, or when its turn of a trial comes, or at an answer to another
    * room. Rejects with the signal's reason.
    */
   async mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
-    if (room === this.#outage.trial?.room) this.#endTrial(); // its try has shown nothing about the egress
+    if (room === this.#outage.trial?.room) this.#endTrial(); // it has shown nothing about the egress
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.set(room, { needsPage, go: resolve });
     this.#advance();
@@ -148,7 +148,7 @@ export class Breaker {
     this.#begin(error, !this.#pool.isSingle);
   }
 
-  /** No egress reaches the upstream: it tries until it is answered. */
+  /** No egress reaches the upstream: it makes trials until it is answered. */
   cutOff(): void {
     if (this.#outage) this.#advance();
     else this.#begin(new Error("no egress reaches YouTube"), false);
@@ -164,18 +164,18 @@ export class Breaker {
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#outage?.trial?.room) this.#endTrial();
-    else this.#advance(); // without rooms left, the breaker tries by itself
+    else this.#advance(); // without rooms left, the breaker itself makes the trials
   }
 
-  /** Somebody waits for a room now: a try starts as soon as allowed, or soon after the one in progress. */
+  /** Somebody waits for a room now: a trial starts as soon as allowed, or soon after the one in progress. */
   hurry(): void {
     if (!this.#outage) return;
     this.#outage.isHurried = true;
-    this.#outage.tryAt = Math.min(this.#outage.tryAt, this.#outage.triedAt + MIN_HURRY_MS);
+    this.#outage.trialDueAt = Math.min(this.#outage.trialDueAt, this.#outage.trialBeganAt + MIN_HURRY_MS);
     this.#advance();
   }
 
-  /** Starts no more tries. */
+  /** Starts no more trials. */
   close(): void {
     this.#closed.abort();
     this.#wake.abort();
@@ -183,8 +183,8 @@ export class Breaker {
 
   #begin(error: Error, isUnreachable: boolean): void {
     const now = this.#clock.monotonic();
-    const times = { since: now, tryAt: now, triedAt: now };
-    this.#outage = { ...times, tries: 0, isSilent: false, isHurried: false, trial: undefined };
+    const times = { since: now, trialDueAt: now, trialBeganAt: now };
+    this.#outage = { ...times, trials: 0, isSilent: false, isHurried: false, trial: undefined };
     this.#telemetry.upstream.egressDown(this.#egress.name, this.#failing.size, error.message);
     if (isUnreachable) this.#abandon(error);
     this.#endTrial(error);
@@ -209,8 +209,8 @@ export class Breaker {
   }
 
   /**
-   * Doubles the wait before the next try. The wait counts from the beginning of the last try. If the upstream
-   * answers again, the waits start from 1 s again: its error may be only that room's.
+   * Doubles the wait before the next trial. The wait counts from the beginning of the last one. If the
+   * upstream answers again, the waits start from 1 s again: its error may be only that room's.
    */
   #endTrial(error?: unknown): void {
     const outage = this.#outage;
@@ -218,43 +218,43 @@ export class Breaker {
     outage.trial = undefined;
     if (error) {
       const isSilent = isUnanswered(error);
-      if (outage.isSilent && !isSilent) outage.tries = 0;
+      if (outage.isSilent && !isSilent) outage.trials = 0;
       outage.isSilent = isSilent;
     }
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
-    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** outage.tries) * (0.5 + this.#clock.random() / 2);
-    outage.tries += 1;
-    outage.tryAt = outage.triedAt + (outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
+    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** outage.trials) * (0.5 + this.#clock.random() / 2);
+    outage.trials += 1;
+    outage.trialDueAt = outage.trialBeganAt + (outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
     outage.isHurried = false;
     this.#advance();
   }
 
-  /** Starts the next try if it is time, else wakes up when it is. */
+  /** Starts the next trial if it is time, else wakes up when it is. */
   #advance(): void {
     const outage = this.#outage;
     if (!outage || this.#closed.signal.aborted) return;
     const now = this.#clock.monotonic();
-    const at = outage.trial ? outage.triedAt + TRY_MS : outage.tryAt;
+    const at = outage.trial ? outage.trialBeganAt + TRIAL_MS : outage.trialDueAt;
     if (at > now) this.#wakeAfter(at - now);
     else if (outage.trial) this.#endTrial();
-    else this.#try(outage, now);
+    else this.#beginTrial(outage, now);
   }
 
-  #try(outage: Outage, now: number): void {
+  #beginTrial(outage: Outage, now: number): void {
     const mayLoadPage = this.#egress.cooldownLeftMs(true) === 0;
-    const canTry = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage;
-    const [room, waiting] = this.#waiting.entries().find(canTry) ?? [];
+    const isFit = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage;
+    const [room, waiting] = this.#waiting.entries().find(isFit) ?? [];
     if (!waiting && !this.isLost && !this.#pool.isCutOff && this.#egress.load.roomCount > 0) {
-      if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them can try
+      if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them is fit
       return;
     }
     const trial = { room };
     outage.trial = trial;
-    outage.triedAt = now;
+    outage.trialBeganAt = now;
     outage.isHurried = false;
-    this.#wakeAfter(TRY_MS);
+    this.#wakeAfter(TRIAL_MS);
     if (waiting) waiting.go();
-    else void this.#tryItself(trial);
+    else void this.#ownTrial(trial);
   }
 
   #wakeAfter(ms: number): void {
@@ -267,9 +267,9 @@ export class Breaker {
    * While pages alone are throttled, which can take hours, only the calls of rooms can show whether the
    * upstream answers: then rooms are read again.
    */
-  async #tryItself(trial: object): Promise<void> {
+  async #ownTrial(trial: object): Promise<void> {
     const { signal } = this.#closed;
-    const failure: unknown = await this.#egress.tryOut(signal, MAX_WAIT_MS).catch((error) => error);
+    const failure: unknown = await this.#egress.trial(signal, MAX_WAIT_MS).catch((error) => error);
     if (signal.aborted) return;
     if (failure === undefined || isAnswer(failure)) this.answered();
     else if (this.#egress.cooldownLeftMs(true) > MAX_WAIT_MS && this.#egress.cooldownLeftMs() === 0) {

@@ -126,7 +126,7 @@ export class Egress {
    * Calls the upstream just to see whether it answers in the time of a poll. Rejects with `UpstreamError`, or
    * the signal's reason.
    */
-  async tryOut(signal: AbortSignal, maxCooldownMs: number): Promise<void> {
+  async trial(signal: AbortSignal, maxCooldownMs: number): Promise<void> {
     await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs, signal }, this.#pool.chatMs);
   }
 

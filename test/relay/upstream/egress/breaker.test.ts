@@ -30,11 +30,11 @@ function breakerOf({ roomCount = 20, pageCooldownMs = () => 0, ...given }: Given
   const clock = new FakeClock();
   clock.chance = 1; // no jitter
   const telemetry = new Telemetry(silentLog);
-  const tryOut = async () => {
+  const trial = async () => {
     if (failure) throw failure;
   };
   const cooldownLeftMs = (isPage = false) => (isPage ? pageCooldownMs() : 0);
-  const egress = { name: "direct", load: { roomCount }, cooldownLeftMs, tryOut };
+  const egress = { name: "direct", load: { roomCount }, cooldownLeftMs, trial };
   const reached: boolean[] = [];
   const pool = { isSingle: true, isCutOff, reached: (isKnown = true) => void reached.push(isKnown) };
   return { clock, reached, breaker: new Breaker(egress, pool, { clock, telemetry }) };

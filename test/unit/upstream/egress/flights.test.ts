@@ -140,7 +140,7 @@ describe("the outcome of a call, as it is counted", () => {
       close: async () => {},
     });
     const pool = new EgressPool({ ...upstream, clock: systemClock, telemetry, connectionsOf });
-    await assert.rejects(pool.best.tryOut(limit ?? new AbortController().signal, 0));
+    await assert.rejects(pool.best.trial(limit ?? new AbortController().signal, 0));
     await pool.close();
     const names = ["unusable", "aborted", "bug"];
     const labels = 'egress="direct",client="none",endpoint="/sw.js"';
