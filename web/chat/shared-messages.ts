@@ -1,10 +1,10 @@
 /** What the pages of a browser and their shared worker say to each other. */
 
 /** What a line of the worker carries. */
-export type LineName = { videoId: string } | { channel: string };
+export type SharedStreamName = { videoId: string } | { channel: string };
 
 export type ToWorker =
-  | { open: number; name: LineName }
+  | { open: number; name: SharedStreamName }
   | { close: number }
   | { alive: true }
   /** The page is gone. */

@@ -7,7 +7,7 @@ import { ChatError, type ChatOptions, chat, type Init, type MergedChats } from "
 import { parseVideoId } from "../../src/protocol/video-id.ts";
 import { silentMs } from "./keepalive.ts";
 import { typesOf } from "./parameters.ts";
-import type { FromWorker, LineName, ToWorker } from "./shared-messages.ts";
+import type { FromWorker, SharedStreamName, ToWorker } from "./shared-messages.ts";
 import { BEAT_MS } from "./shared-messages.ts";
 import type { ShownMessage } from "./shown-message.ts";
 import type { SourceChat, SourceOptions } from "./source.ts";
@@ -46,7 +46,7 @@ export class SharedStream {
   /** Undefined if the source cannot be shared. */
   open(source: Source, options: SourceOptions): SourceChat | undefined {
     try {
-      const name: LineName =
+      const name: SharedStreamName =
         source.videoId === "" ? { channel: source.channel } : { videoId: parseVideoId(source.videoId) };
       return new SharedChat(this, name, options) as unknown as SourceChat;
     } catch {
@@ -145,7 +145,7 @@ function trusted(url: string): string {
 
 /** One chat, as the SDK's are: the events that the pages use. */
 class SharedChat {
-  readonly name: LineName;
+  readonly name: SharedStreamName;
   state = "connecting";
   cursor: number | string | undefined;
   readonly #stream: SharedStream;
@@ -164,7 +164,7 @@ class SharedChat {
   #attempts = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(stream: SharedStream, name: LineName, options: SharedOptions) {
+  constructor(stream: SharedStream, name: SharedStreamName, options: SharedOptions) {
     this.name = name;
     this.#stream = stream;
     this.#options = options;

@@ -6,7 +6,7 @@
 import { type ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { watchfulFetch } from "./keepalive.ts";
-import { BEAT_MS, type FromWorker, type LineName, type ToWorker } from "./shared-messages.ts";
+import { BEAT_MS, type FromWorker, type SharedStreamName, type ToWorker } from "./shared-messages.ts";
 import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 
@@ -78,7 +78,7 @@ class Line {
 
 interface Page {
   send(message: FromWorker): void;
-  readonly own: Map<number, { line: Line; subscriber: Subscriber; name: LineName }>;
+  readonly own: Map<number, { line: Line; subscriber: Subscriber; name: SharedStreamName }>;
   heardAt: number;
 }
 
@@ -160,7 +160,7 @@ function plain({ code, message, status, retryAfterMs }: ChatError): object {
   return { code, message, ...(status && { status }), ...(retryAfterMs && { retryAfterMs }) };
 }
 
-function open(page: Page, id: number, name: LineName): void {
+function open(page: Page, id: number, name: SharedStreamName): void {
   const subscriber = { page, id };
   let line: Line;
   if ("channel" in name) {

@@ -33,8 +33,8 @@ const NOTES: readonly (readonly number[])[] = [
 
 export function startEffects(options: EffectOptions): AlertEffects {
   const { volume, speech, speechFrom } = options;
-  const sound = /^(?:off|on)$/.test(options.sound) ? options.sound : address("sound", options.sound);
-  const picture = options.picture && address("picture", options.picture);
+  const sound = /^(?:off|on)$/.test(options.sound) ? options.sound : urlOf("sound", options.sound);
+  const picture = options.picture && urlOf("picture", options.picture);
   if (speech !== "off") globalThis.speechSynthesis?.getVoices(); // some browsers only load them now
   let spoken: { message: ShownMessage; until: number } | undefined;
   let isSilent = false;
@@ -82,7 +82,7 @@ export function startEffects(options: EffectOptions): AlertEffects {
 }
 
 /** The URL if the overlay's policy lets it load, else "". */
-function address(name: string, text: string): string {
+function urlOf(name: string, text: string): string {
   const url = URL.canParse?.(text, location.href) === false ? undefined : new URL(text, location.href);
   if (url && (/^(?:https|data):$/.test(url.protocol) || url.origin === location.origin)) return url.href;
   refuse(name, text, "use an https: or data: URL");
