@@ -1,5 +1,5 @@
 /**
- * Whether somebody else bears a wall clock out. A computer may start with a clock that is wrong by years, so
+ * Whether another machine confirms a wall clock. A computer may start with a clock that is wrong by years, so
  * nothing is deleted for good by a clock with which no other machine agrees.
  */
 import type { Clock } from "./clock.ts";

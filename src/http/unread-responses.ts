@@ -24,7 +24,7 @@ export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 3
 
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;
-/** The headers that a refusal has like the answer in whose place it comes. */
+/** Headers that a refusal copies from the answer it replaces. */
 const OF_EVERY_ANSWER = /^(?:access-control-.*|vary|x-content-type-options|cross-origin-resource-policy)$/;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
 export const PIPED_BYTES = 256 * 1024;

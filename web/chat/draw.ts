@@ -123,7 +123,7 @@ function drawAuthor(author: string, { opensAuthors }: Display): HTMLElement | un
   return name;
 }
 
-/** The text of a row of the moderation log, with the name of whom it is about. */
+/** The text of a moderation row, with the affected author's name. */
 function drawEvent({ type, details }: ShownMessage, { about }: Fate): Node | undefined {
   if (!Object.hasOwn(EVENT_WORDS, type)) return undefined;
   const { text = "", named } = EVENT_WORDS[type] ?? {};

@@ -30,7 +30,7 @@ export class Backpressure {
     this.#full = new StayLimit(clock, stallMs, stopped, (sink) => sink.cut());
   }
 
-  /** The sink's connection takes no more for now. Its time goes on if it was full before. */
+  /** The connection is full. If it already was, its time limit keeps running. */
   filled(sink: Cuttable): void {
     this.#full.add(sink);
   }

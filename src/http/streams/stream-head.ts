@@ -47,7 +47,7 @@ export interface StreamForm {
   isDetailed: boolean;
 }
 
-/** How a request wants its stream. */
+/** The form and bounds of the requested stream. */
 interface SinkAsked {
   form: StreamForm;
   /** Whether the stream ends with the newest message stored now. */

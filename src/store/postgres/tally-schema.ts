@@ -1,6 +1,6 @@
 /**
- * The tables of the rooms' totals. A tally is stored under `born` (base minus shift). A move does not change
- * it, and a later room of the same video has another.
+ * The tables of the rooms' totals. A tally is stored under `born` (base minus shift). `born` survives a
+ * move of cursors, because base and shift both move. A later room of the same video has another.
  */
 export const TALLIES = `create table tally (
     video_id text collate "C" not null,

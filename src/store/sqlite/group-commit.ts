@@ -18,7 +18,7 @@ export interface OperationRequest {
 
 type Failure = Pick<StoreError, "kind" | "message" | "trouble">;
 
-/** What an operation failed by: the store, or a bug. */
+/** The cause of a failed operation: the store, or a bug. */
 type Failed = { failure: Failure } | { bug: unknown };
 
 export type OperationReply = { id: number } & ({ value: unknown } | Failed);

@@ -68,8 +68,8 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
   }
 
   /**
-   * The messages after `seq` that were stored by the time `latest`, in the order of their commits, without
-   * those of rooms that are kept. An import is one run of commits, which is passed at once.
+   * Messages after `seq` stored by `latest`, in commit order, except in kept rooms. An import is one run and
+   * is skipped at once.
    */
   function* unkept(seq: number, latest: number): Generator<OldMessage> {
     for (let after = seq; ; ) {

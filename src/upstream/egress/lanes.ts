@@ -44,8 +44,14 @@ export class Lanes {
     // in trouble cannot take, and a first recovery one that retries and looks cannot take.
     const again = least(half - 1);
     const slotsOf: Record<Lane, number> = {
-      ...{ poll: concurrency, opening: withoutPoll, caller: withoutPoll },
-      ...{ recovery: half, replay: half, probe: half, retry: again, look: again },
+      poll: concurrency,
+      opening: withoutPoll,
+      caller: withoutPoll,
+      recovery: half,
+      replay: half,
+      probe: half,
+      retry: again,
+      look: again,
     };
     this.#sharing = [...new Set(Object.values(slotsOf))].map((slots) => ({
       slots,

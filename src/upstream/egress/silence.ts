@@ -16,7 +16,7 @@ export class Silence {
    */
   #unansweredAt: number | undefined;
 
-  /** It begins now. */
+  /** The silence begins now. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#answeredAt = clock.monotonic();
@@ -28,9 +28,9 @@ export class Silence {
   }
 
   /**
-   * For how long the upstream has not answered a room, in milliseconds; 0 while that may be a single lost
-   * call, however long the pauses between the room's polls are. `callMs`: the time limit of a call. `egress`:
-   * the silence for all calls of its egress. It counts while the room's call waits behind these.
+   * For how long the upstream has not answered a room, in milliseconds. 0 while that may be a single lost
+   * call, which takes `callMs`, its time limit, and is then repeated. While the room's own call waits behind
+   * others, the silence for all calls of its `egress` counts, too.
    */
   knownBeside(egress: Silence, callMs: number): number {
     const now = this.#clock.monotonic();
