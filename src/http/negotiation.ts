@@ -1,5 +1,12 @@
 /** Reads the request headers that choose among the forms of an answer, and names them in the answer. */
 import type { FastifyReply } from "fastify";
+import type { Format } from "../serving/framing.ts";
+
+/** The media types of streams. */
+export const STREAM_TYPES: Record<Format, string> = {
+  sse: "text/event-stream",
+  ndjson: "application/x-ndjson",
+};
 
 /** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
 export function acceptsGzip(header = ""): boolean {
@@ -28,6 +35,12 @@ export function preferred(mediaTypes: readonly string[], accept = "*/*"): string
     weights.get(type) ?? weights.get(type.replace(/\/.*/, "/*")) ?? weights.get("*/*") ?? 0;
   const highest = Math.max(...mediaTypes.map(weightOf));
   return mediaTypes.find((type) => weightOf(type) === highest);
+}
+
+/** The format of a stream: NDJSON for a client that names it, and does not name event streams. */
+export function streamFormat(accept: string | undefined): Format {
+  const isNamed = (format: Format) => names(STREAM_TYPES[format], accept);
+  return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
 }
 
 function weightsOf(accept: string): Map<string, number> {

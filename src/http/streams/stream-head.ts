@@ -7,12 +7,10 @@ import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { InFlightRequests } from "../in-flight-requests.ts";
-import { acceptsGzip, names, varyBy } from "../negotiation.ts";
+import { acceptsGzip, STREAM_TYPES, varyBy } from "../negotiation.ts";
 import { takeSocket } from "../taken-socket.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
-
-const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 
 // The specification's "Success response headers".
 export const STREAM_HEADERS = {
@@ -64,7 +62,7 @@ export function openSink(
 ): BodySink {
   const body = {
     forms: FORMS[format][isDetailed ? "detailed" : "plain"],
-    headers: { "content-type": MEDIA_TYPES[format], ...STREAM_HEADERS },
+    headers: { "content-type": STREAM_TYPES[format], ...STREAM_HEADERS },
     vary: format === "ndjson" ? ["Accept"] : [],
     endsByItself: isBounded,
   };
@@ -116,10 +114,4 @@ export function openBody(
 /** Whether the request has no body and its answer will be chunked. */
 export function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
-}
-
-/** NDJSON for a client that names it, and does not name event streams. */
-export function streamFormat(accept: string | undefined): Format {
-  const isNamed = (format: Format) => names(MEDIA_TYPES[format], accept);
-  return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
 }

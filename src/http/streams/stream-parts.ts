@@ -17,9 +17,10 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
 import { filterAsked } from "../filter-query.ts";
+import { streamFormat } from "../negotiation.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import { type OpenParts, type StreamForm, streamFormat } from "./stream-head.ts";
+import type { OpenParts, StreamForm } from "./stream-head.ts";
 
 /** The routes of connections that carry several chats. */
 const MULTIPLEX_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
