@@ -24,16 +24,16 @@ interface Stored {
 /** Resolves to an answer with a status of 2xx; rejects with `ChatError` for any other. */
 type Ask = (path: string) => Promise<Response>;
 
-/** How many messages a live chat begins with by default, and at most. */
+/** How many messages a live chat begins with by default, and at most, as the service's `resume.ts` says. */
 const BACKFILL_DEFAULT = 50;
 const BACKFILL_MAX = 500;
-/** The digits of an offset. */
+/** The digits of an offset, as in the service's `log-position.ts`. */
 const DIGITS = 16;
 
 /**
- * From now on, answers the service's requests for the stream of a video from its log, if the caller asked for
- * the log (`chosen`), or if two streams brought nothing although the service was there. After one that
- * brought something, or while the service is away, it is asked after each: those of an outage do not count.
+ * Makes the service answer requests for the stream of a video from the video's log, from now on: if the
+ * caller has `chosen` the log, or if two streams in a row were empty while the service answers `/healthz`.
+ * The empty streams of an outage do not count.
  */
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
   const streams = service.request;
@@ -60,9 +60,9 @@ export async function useLog(service: Service, signal: AbortSignal, chosen?: str
 }
 
 /**
- * Resolves to a response with the stream after the cursor `after`; without one, with that of a new viewer.
- * Rejects as `ask` does, and so does the reading of its body. A body that ends without an end frame is that
- * of a connection that was cut.
+ * Resolves to a response whose body is the stream after the cursor `after`, or without one that of a new
+ * viewer. Rejects as `ask` does, and so do reads of the body. If an answer is not the service's, the body
+ * ends without an end frame, like a connection that was cut.
  */
 async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | undefined): Promise<Response> {
   const video = `${query.get("videoId")}`;

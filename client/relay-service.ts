@@ -12,8 +12,9 @@ export class Service {
   /** What the caller wants to read, as it named it. */
   readonly names: readonly string[];
   /**
-   * Requests that were sent and not refused since one brought something. That one, or an outage, counts as
-   * half a request: with more than one, it is asked whether the service is there; with two, the log is read.
+   * The number of empty streams in a row: requests that were not refused and have brought nothing. Half a
+   * stream more means that an earlier one brought something, or that the service was away. Above 1, the
+   * question is whether the service is there; from 2 on, the log is read if it is.
    */
   sent = 0;
   readonly #base: URL;
