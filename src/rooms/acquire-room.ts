@@ -7,8 +7,9 @@ import { type Chat, chatOf } from "../protocol/chat-key.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, isUnfinished, type OpeningResult, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import { recentlyEnded } from "./remembered-chats.ts";
+import { type OpeningResult, openFromPage } from "./room-opening.ts";
 import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */
@@ -18,7 +19,7 @@ const CHECK_MS = 200;
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
- * another instance reads is followed; otherwise its page is loaded. Rejects as `OwnedRoom.openFromPage`
+ * another instance reads is followed; otherwise its page is loaded. Rejects as `openFromPage`
  * does, and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns
  * the room without reading it, or if the store is full and the chat is not recorded.
  */
@@ -74,5 +75,5 @@ async function openInTurn(
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
   using turn = await applicant.queued.turn(rank, stopped);
-  return await OwnedRoom.openFromPage(videoId, turn, applicant, parts, stopped);
+  return await openFromPage(videoId, turn, applicant, parts, stopped);
 }

@@ -13,8 +13,9 @@ import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
-import type { JustOpened, OwnedRoom } from "./owned-room.ts";
+import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
+import type { JustOpened } from "./room-opening.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** A room that another instance reads, for the viewers here. */

@@ -1,0 +1,261 @@
+/**
+ * An opening of a video from its page: finds the chat that it has now, stores its first messages, and makes
+ * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
+ */
+import { type CallStart, startedNow } from "../base/clock.ts";
+import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
+import { chatKey, chatOf } from "../protocol/chat-key.ts";
+import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
+import { AboutVideo } from "../reading/about-video.ts";
+import { Appender } from "../reading/batch/appender.ts";
+import { isReadable, knownPosition, lastEgress, memoryOf, notHiddenAt } from "../reading/batch/checkpoint.ts";
+import type { ReadBatch } from "../reading/gap.ts";
+import { waitAfter } from "../reading/interval.ts";
+import { demandOf } from "../reading/pace.ts";
+import { ReadingTimeline } from "../reading/timeline.ts";
+import type { HistoryEnd } from "../serving/starts.ts";
+import type { Hold } from "../store/ownership.ts";
+import type { RoomRecord } from "../store/port.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
+import { RoomEgress } from "../upstream/egress/room-egress.ts";
+import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
+import { historyLength } from "../upstream/order.ts";
+import { OpeningTimeout } from "./opening-timeout.ts";
+import {
+  gapBetween,
+  gapUntilNow,
+  hiddenTime,
+  isGoingOn,
+  isUnfinished,
+  lastRead,
+  OwnedRoom,
+  type OwnedRoomParts,
+} from "./owned-room.ts";
+import type { RoomApplicant } from "./sources.ts";
+
+/** A room that was just opened. `historyEnd`: for the viewers that waited for it. */
+export interface JustOpened {
+  owned: OwnedRoom;
+  historyEnd?: HistoryEnd;
+}
+
+/**
+ * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
+ * nothing, because another instance owns the room.
+ */
+export type OpeningResult =
+  | ({ is: "opened" } & JustOpened)
+  | { is: "absent"; absence: Absence }
+  | { is: "ended" }
+  | { is: "elsewhere" };
+
+/** During an opening: the hold of the live chat, and that of the replay, if it is taken already. */
+interface Holds {
+  live: Hold;
+  replay: Hold | undefined;
+}
+
+/** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
+function isOpen(room: RoomRecord | undefined): room is RoomRecord {
+  return room !== undefined && room.end?.state !== "ended";
+}
+
+/**
+ * Whether a chat was read to its end, and all of it is kept. A replay like this brings nothing new, and its
+ * log, which is closed, must not go on.
+ */
+function isKeptWhole(room: RoomRecord | undefined): boolean {
+  return room?.end?.state === "ended" && room.floor === room.base;
+}
+
+/**
+ * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
+ * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
+ * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
+ * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
+ * its last message is not read again. Calls `found` when the chat is found, before it is read. A stored
+ * room whose chat may come back waits for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap`
+ * does, and with `RelayError` CAPACITY and `StoreError`.
+ */
+export async function openFromPage(
+  videoId: string,
+  turn: OpeningTurn,
+  applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
+  parts: OwnedRoomParts,
+  signal: AbortSignal,
+): Promise<OpeningResult> {
+  const began = startedNow(parts.clock);
+  await using live = await parts.store.ownership.take(chatKey(videoId, "live"));
+  if (!live) return { is: "elsewhere" };
+  // While this instance waited for its turn, another one may have read the room and given it back.
+  const { telemetry } = parts;
+  if (isGoingOn(live.room, parts)) {
+    telemetry.mark("room: read by another one meanwhile");
+    return { is: "opened", owned: OwnedRoom.fromCheckpoint(live, live.room, began, parts) };
+  }
+  const replayKey = chatKey(videoId, "replay");
+  const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
+  await using replay = isReplayOpen ? await parts.store.ownership.take(replayKey) : undefined;
+  if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return { is: "elsewhere" };
+  if (live.room && !isReadable(live.room)) {
+    telemetry.mark("room: checkpoint unreadable");
+    telemetry.rooms.checkpointUnreadable(live.key, "position");
+  }
+  const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
+  const about = new AboutVideo(videoId, { ...parts, egress });
+  try {
+    const holds = { live, replay };
+    const opened = await readAndStore(holds, began, applicant, { egress, about }, parts, signal);
+    if (opened.is !== "opened") egress.leave();
+    if (opened.is !== "absent") return opened;
+    return await withoutChat(holds, opened.absence, began, applicant, about, parts);
+  } catch (error) {
+    egress.leave();
+    throw error;
+  }
+}
+
+/**
+ * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a viewer
+ * that waits has a cursor of the stored room, that is opened and waits, too.
+ */
+async function withoutChat(
+  { live, replay }: Holds,
+  said: Absence,
+  began: CallStart,
+  applicant: Pick<RoomApplicant, "hasReturningViewer">,
+  about: AboutVideo,
+  parts: OwnedRoomParts,
+): Promise<OpeningResult> {
+  const { room } = live;
+  const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
+  await about.told(absence.video);
+  if (isFinal(absence)) {
+    if (isOpen(room)) return await OwnedRoom.end(live, room, began, parts);
+    const replayKey = chatKey(chatOf(live.key).videoId, "replay");
+    if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
+      await using last = replay ?? (await parts.store.ownership.take(replayKey));
+      if (isOpen(last?.room)) return await OwnedRoom.end(last, last.room, began, parts);
+    }
+  }
+  if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
+    return { is: "absent", absence };
+  return { is: "opened", owned: await openAwaited(live, room, absence, began, parts) };
+}
+
+/** Reads the chat's page and first answer, and stores them in its room. */
+async function readAndStore(
+  holds: Holds,
+  began: CallStart,
+  applicant: Pick<RoomApplicant, "found" | "reopens">,
+  { egress, about }: { egress: RoomEgress; about: AboutVideo },
+  parts: OwnedRoomParts,
+  signal: AbortSignal,
+): Promise<OpeningResult> {
+  const { live } = holds;
+  const { videoId } = chatOf(live.key);
+  const { clock, store, settings } = parts;
+  const held = [live, holds.replay].filter((hold) => hold !== undefined);
+  const keys = held.map((hold) => hold.key);
+  using limit = new OpeningTimeout(keys, egress, parts.store.ownership, parts.egresses, parts);
+  const until = AbortSignal.any([signal, limit.signal]);
+  const options: CallOptions = {
+    lane: "opening",
+    // Openings run one after the other, and each loads a page that a poll must soon follow.
+    dueAt: clock.monotonic(),
+    maxCooldownMs: 0,
+    beforeStart: () => {
+      for (const hold of held) hold.assertHeld();
+    },
+    signal: until,
+  };
+  const found = (chatType: ChatType) => {
+    applicant.found(chatType);
+    egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
+  };
+  const panels = live.room && knownPosition(live.room).panels;
+  const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found, panels), until);
+  if (standing.is !== "there") return { is: "absent", absence: standing };
+  egress.succeeded();
+  const { page, first } = standing;
+  const isReplay = isReplayChat(first.position.chatType);
+  if (isReplay && isOpen(live.room)) {
+    const over: Absence = { is: "over", why: "the stream has ended", video: page.video };
+    return { is: "absent", absence: over };
+  }
+  const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
+  await using replay = isReplay ? await take() : undefined;
+  const hold = isReplay ? replay : live;
+  if (!hold) return { is: "elsewhere" };
+  if (isReplay && isKeptWhole(hold.room) && !applicant.reopens()) {
+    await store.finish(hold, ENDED); // as of now: it has just been found again
+    return { is: "ended" };
+  }
+  return await storeChat(hold, began, standing, { egress, about }, parts);
+}
+
+/** Stores a chat's page and first answer, and begins to poll. */
+async function storeChat(
+  hold: Hold,
+  began: CallStart,
+  { page, first }: BootstrappedChat,
+  { egress, about }: { egress: RoomEgress; about: AboutVideo },
+  parts: OwnedRoomParts,
+): Promise<OpeningResult> {
+  const { clock, settings, telemetry } = parts;
+  const { position, startedAt } = first;
+  const { chatType, pair } = position;
+  const isReplay = isReplayChat(chatType);
+  const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
+  const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
+  const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
+  const shown = { notHiddenAt: hiddenTime(parts).upstreamNow };
+  const progress = { position, startedAt, egress: egress.key, ...shown };
+  const added = await appender.appendOnce(batches, progress);
+  await about.told(page.video);
+  const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
+  const owned = new OwnedRoom(hold, appender, start, egress, parts);
+  telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
+  // The viewers that waited for a replay get all of it, so nothing counts as history.
+  const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
+  return { is: "opened", owned, historyEnd };
+}
+
+/** Opens a stored room again, which waits for its chat: a page has just said that it may come back. */
+async function openAwaited(
+  hold: Hold,
+  record: RoomRecord,
+  absence: AwaitedAbsence,
+  began: CallStart,
+  parts: OwnedRoomParts,
+): Promise<OwnedRoom> {
+  const { clock } = parts;
+  const isGood = absence.is === "off";
+  const { upstreamNow } = hiddenTime(parts);
+  const suspectedGap = isGood ? gapUntilNow(record, began, parts) : undefined;
+  const appender = new Appender(parts, hold, memoryOf(record, false, parts));
+  await appender.appendOnce([{ items: [], suspectedGap }], {
+    position: knownPosition(record),
+    startedAt: isGood ? began.startedAt : lastRead(record, began, clock).startedAt,
+    notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
+    egress: lastEgress(record),
+    absence,
+  });
+  const opened = (await parts.store.getRoom(hold.key)) ?? record;
+  const given = { awaited: { absence, isNew: true } };
+  return OwnedRoom.fromCheckpoint(hold, opened, startedNow(clock), parts, given);
+}
+
+/** The cursor of the last new message that is history (`historyLength`); undefined if none is. */
+function lastOfHistory(
+  batches: readonly ReadBatch[],
+  page: Page,
+  added: readonly StoredMessage[],
+): number | undefined {
+  const items = batches.flatMap((batch) => batch.items);
+  const history = items.slice(0, historyLength(items, page.items));
+  const ids = new Set(history.flatMap(({ message, replaces }) => [message.id, replaces?.as.id]));
+  return added.findLast(({ id }) => ids.has(id))?.cursor;
+}
