@@ -4,7 +4,7 @@
  */
 import { type CallStart, startedNow } from "../base/clock.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
-import { chatKey, chatOf } from "../protocol/chat-key.ts";
+import { chatKey } from "../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender } from "../reading/batch/appender.ts";
@@ -51,11 +51,21 @@ export type OpeningResult =
   | { is: "ended" }
   | { is: "elsewhere" };
 
-/** During an opening: the hold of the live chat, and that of the replay, if it is taken already. */
-interface Holds {
+/** An opening that goes on. */
+interface Opening {
+  videoId: string;
+  applicant: Applicant;
+  parts: OwnedRoomParts;
+  /** Just before the live chat's room was taken. */
+  began: CallStart;
+  /** The hold of the live chat, and that of the replay, if it is taken already. */
   live: Hold;
   replay: Hold | undefined;
+  egress: RoomEgress;
+  about: AboutVideo;
 }
+
+type Applicant = Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">;
 
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
 function isOpen(room: RoomRecord | undefined): room is RoomRecord {
@@ -82,7 +92,7 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
 export async function openFromPage(
   videoId: string,
   turn: OpeningTurn,
-  applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
+  applicant: Applicant,
   parts: OwnedRoomParts,
   signal: AbortSignal,
 ): Promise<OpeningResult> {
@@ -106,11 +116,10 @@ export async function openFromPage(
   const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
   const about = new AboutVideo(videoId, { ...parts, egress });
   try {
-    const holds = { live, replay };
-    const opened = await readAndStore(holds, began, applicant, { egress, about }, parts, signal);
+    const opening = { videoId, applicant, parts, began, live, replay, egress, about };
+    const opened = await readAndStore(opening, signal);
     if (opened.is !== "opened") egress.leave();
-    if (opened.is !== "absent") return opened;
-    return await withoutChat(holds, opened.absence, began, applicant, about, parts);
+    return opened.is === "absent" ? await withoutChat(opening, opened.absence) : opened;
   } catch (error) {
     egress.leave();
     throw error;
@@ -121,20 +130,14 @@ export async function openFromPage(
  * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a viewer
  * that waits has a cursor of the stored room, that is opened and waits, too.
  */
-async function withoutChat(
-  { live, replay }: Holds,
-  said: Absence,
-  began: CallStart,
-  applicant: Pick<RoomApplicant, "hasReturningViewer">,
-  about: AboutVideo,
-  parts: OwnedRoomParts,
-): Promise<OpeningResult> {
+async function withoutChat(opening: Opening, said: Absence): Promise<OpeningResult> {
+  const { videoId, applicant, parts, began, live, replay, about } = opening;
   const { room } = live;
   const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
   await about.told(absence.video);
   if (isFinal(absence)) {
     if (isOpen(room)) return await OwnedRoom.end(live, room, began, parts);
-    const replayKey = chatKey(chatOf(live.key).videoId, "replay");
+    const replayKey = chatKey(videoId, "replay");
     if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
       await using last = replay ?? (await parts.store.ownership.take(replayKey));
       if (isOpen(last?.room)) return await OwnedRoom.end(last, last.room, began, parts);
@@ -142,24 +145,16 @@ async function withoutChat(
   }
   if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
     return { is: "absent", absence };
-  return { is: "opened", owned: await openAwaited(live, room, absence, began, parts) };
+  return { is: "opened", owned: await openAwaited(opening, room, absence) };
 }
 
 /** Reads the chat's page and first answer, and stores them in its room. */
-async function readAndStore(
-  holds: Holds,
-  began: CallStart,
-  applicant: Pick<RoomApplicant, "found" | "reopens">,
-  { egress, about }: { egress: RoomEgress; about: AboutVideo },
-  parts: OwnedRoomParts,
-  signal: AbortSignal,
-): Promise<OpeningResult> {
-  const { live } = holds;
-  const { videoId } = chatOf(live.key);
+async function readAndStore(opening: Opening, signal: AbortSignal): Promise<OpeningResult> {
+  const { videoId, applicant, parts, live, egress } = opening;
   const { clock, store, settings } = parts;
-  const held = [live, holds.replay].filter((hold) => hold !== undefined);
+  const held = [live, opening.replay].filter((hold) => hold !== undefined);
   const keys = held.map((hold) => hold.key);
-  using limit = new OpeningTimeout(keys, egress, parts.store.ownership, parts.egresses, parts);
+  using limit = new OpeningTimeout(keys, egress, store.ownership, parts.egresses, parts);
   const until = AbortSignal.any([signal, limit.signal]);
   const options: CallOptions = {
     lane: "opening",
@@ -185,7 +180,7 @@ async function readAndStore(
     const over: Absence = { is: "over", why: "the stream has ended", video: page.video };
     return { is: "absent", absence: over };
   }
-  const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
+  const take = async () => opening.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
   await using replay = isReplay ? await take() : undefined;
   const hold = isReplay ? replay : live;
   if (!hold) return { is: "elsewhere" };
@@ -193,16 +188,14 @@ async function readAndStore(
     await store.finish(hold, ENDED); // as of now: it has just been found again
     return { is: "ended" };
   }
-  return await storeChat(hold, began, standing, { egress, about }, parts);
+  return await storeChat(opening, hold, standing);
 }
 
 /** Stores a chat's page and first answer, and begins to poll. */
 async function storeChat(
+  { videoId, parts, began, egress, about }: Opening,
   hold: Hold,
-  began: CallStart,
   { page, first }: BootstrappedChat,
-  { egress, about }: { egress: RoomEgress; about: AboutVideo },
-  parts: OwnedRoomParts,
 ): Promise<OpeningResult> {
   const { clock, settings, telemetry } = parts;
   const { position, startedAt } = first;
@@ -217,25 +210,23 @@ async function storeChat(
   await about.told(page.video);
   const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
-  telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
+  telemetry.rooms.opened(videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
   // The viewers that waited for a replay get all of it, so nothing counts as history.
   const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
   return { is: "opened", owned, historyEnd };
 }
 
-/** Opens a stored room again, which waits for its chat: a page has just said that it may come back. */
+/** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
 async function openAwaited(
-  hold: Hold,
+  { parts, began, live }: Opening,
   record: RoomRecord,
   absence: AwaitedAbsence,
-  began: CallStart,
-  parts: OwnedRoomParts,
 ): Promise<OwnedRoom> {
   const { clock } = parts;
   const isGood = absence.is === "off";
   const { upstreamNow } = hiddenTime(parts);
   const suspectedGap = isGood ? gapUntilNow(record, began, parts) : undefined;
-  const appender = new Appender(parts, hold, memoryOf(record, false, parts));
+  const appender = new Appender(parts, live, memoryOf(record, false, parts));
   await appender.appendOnce([{ items: [], suspectedGap }], {
     position: knownPosition(record),
     startedAt: isGood ? began.startedAt : lastRead(record, began, clock).startedAt,
@@ -243,9 +234,9 @@ async function openAwaited(
     egress: lastEgress(record),
     absence,
   });
-  const opened = (await parts.store.getRoom(hold.key)) ?? record;
+  const opened = (await parts.store.getRoom(live.key)) ?? record;
   const given = { awaited: { absence, isNew: true } };
-  return OwnedRoom.fromCheckpoint(hold, opened, startedNow(clock), parts, given);
+  return OwnedRoom.fromCheckpoint(live, opened, startedNow(clock), parts, given);
 }
 
 /** The cursor of the last new message that is history (`historyLength`); undefined if none is. */
