@@ -84,7 +84,7 @@ export class OriginRooms implements RoomSources {
   async #begun(
     videoId: string,
     start: StreamStart,
-    applicant: RoomApplicant,
+    { waiting }: RoomApplicant,
     stopped: AbortSignal,
   ): Promise<OriginStream | ChatAbsent> {
     const { origin } = this.#parts;
@@ -93,14 +93,11 @@ export class OriginRooms implements RoomSources {
         if (error instanceof ChatAbsent) return error;
         throw error;
       });
-    const replay = applicant.replay();
+    const replay = waiting.replayOfAll;
     const begun = await begin(replay ? { ...start, lastEventId: replay.head } : start);
-    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.hasReturningViewer())
-      return begun;
+    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !waiting.hasReturning()) return begun;
     const [range] = await this.stored(videoId);
-    return range && applicant.hasReturningViewer(range)
-      ? await begin({ ...start, lastEventId: range.head })
-      : begun;
+    return range && waiting.hasReturning(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
   }
 
   async stored(videoId: string): Promise<StoredChat[]> {

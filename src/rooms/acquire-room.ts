@@ -32,7 +32,7 @@ export async function acquireRoom(
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
     const stored = await storedChats(store, videoId);
-    const ended = applicant.reopens() ? undefined : recentlyEnded(stored, parts);
+    const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
     if (ended) return { ended };
     applicant.assertPlace(expectedOf(stored));
     const goingOn = stored.find((room) => isGoingOn(room, parts));

@@ -49,11 +49,7 @@ export class VideoEntry {
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
-  /**
-   * Viewers that wait for the room to open; those with a cursor, and recordings, get the rest even of a chat
-   * that has ended.
-   */
-  readonly #waiting = new Set<StreamRequest>();
+  readonly #waiting = new WaitingViewers();
 
   constructor(videoId: string, host: EntryHost) {
     this.videoId = videoId;
@@ -251,9 +247,7 @@ export class VideoEntry {
     const applicant: RoomApplicant = {
       queued,
       isShown,
-      hasReturningViewer: (range) => this.#hasReturningViewer(range),
-      replay: () => this.#replayAsked,
-      reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
+      waiting: this.#waiting,
       assertPlace: (expected) => this.#assertPlace(expected),
       found: (chatType) => this.#found(chatType),
     };
@@ -275,7 +269,7 @@ export class VideoEntry {
     const next = await this.#absent(absence, rememberedMs ?? this.#host.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
-    if (mayReturn(absence) && !hasEnded && this.#hasReturningViewer(range)) {
+    if (mayReturn(absence) && !hasEnded && this.#waiting.hasReturning(range)) {
       const acquired = await open();
       if (!("absence" in acquired)) return acquired;
     }
@@ -283,29 +277,12 @@ export class VideoEntry {
     throw new ChatAbsent(absence);
   }
 
-  /** As `RoomApplicant.hasReturningViewer`. A viewer that names the replay does not wait for this chat. */
-  #hasReturningViewer(range?: CursorRange): boolean {
-    const holds = ({ chat, lastEventId }: StreamRequest) =>
-      chat !== "replay" &&
-      (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
-    return this.#waiting.values().some((request) => request.isRecording || holds(request));
-  }
-
-  /** The replay whose cursors all who wait have. */
-  get #replayAsked(): CursorRange | undefined {
-    const [first] = this.#waiting;
-    return this.#waiting.values().every(({ replay }) => replay) ? first?.replay : undefined;
-  }
-
   /**
    * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
    * all who wait ask for it, else the expected one.
    */
   #assertPlace(expected: Chat = "live"): void {
-    const isReplayAsked =
-      this.#waiting.size > 0 &&
-      this.#waiting.values().every(({ chat, replay }) => chat === "replay" || replay);
-    this.#host.assertCapacity(this, typeOfChat(isReplayAsked ? "replay" : expected));
+    this.#host.assertCapacity(this, typeOfChat(this.#waiting.allAskForReplay ? "replay" : expected));
   }
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
@@ -511,5 +488,52 @@ export class VideoEntry {
 
   #in(ms: number): number {
     return this.#host.clock.monotonic() + ms;
+  }
+}
+
+/**
+ * The viewers that wait for a video's room to open. Those with a cursor, and recordings, get the rest even of
+ * a chat that has ended.
+ */
+export class WaitingViewers {
+  readonly #requests = new Set<StreamRequest>();
+
+  get size(): number {
+    return this.#requests.size;
+  }
+
+  add(request: StreamRequest): void {
+    this.#requests.add(request);
+  }
+
+  delete(request: StreamRequest): void {
+    this.#requests.delete(request);
+  }
+
+  /**
+   * Whether one of them must get the live chat even if it is absent now: a recording, or a viewer whose
+   * cursor is in `range` (any cursor, if no range is given). One that names the replay does not wait for it.
+   */
+  hasReturning(range?: CursorRange): boolean {
+    const holds = ({ chat, lastEventId }: StreamRequest) =>
+      chat !== "replay" &&
+      (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
+    return this.#requests.values().some((request) => request.isRecording || holds(request));
+  }
+
+  /** Whether one of them knows that the chat goes on after the end that the store has. */
+  get reopens(): boolean {
+    return this.#requests.values().some(({ reopens }) => reopens === true);
+  }
+
+  /** The replay that goes on, if all of them have cursors of it. */
+  get replayOfAll(): CursorRange | undefined {
+    const [first] = this.#requests;
+    return this.#requests.values().every(({ replay }) => replay) ? first?.replay : undefined;
+  }
+
+  /** Whether there are any, and all of them ask for the replay, by its name or by a cursor. */
+  get allAskForReplay(): boolean {
+    return this.size > 0 && this.#requests.values().every(({ chat, replay }) => chat === "replay" || replay);
   }
 }

@@ -65,7 +65,7 @@ interface Opening {
   about: AboutVideo;
 }
 
-type Applicant = Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">;
+type Applicant = Pick<RoomApplicant, "found" | "waiting">;
 
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
 function isOpen(room: RoomRecord | undefined): room is RoomRecord {
@@ -86,8 +86,8 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
  * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
  * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
  * its last message is not read again. Calls `found` when the chat is found, before it is read. A stored
- * room whose chat may come back waits for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap`
- * does, and with `RelayError` CAPACITY and `StoreError`.
+ * room whose chat may come back waits for it, if a viewer returns to it (`hasReturning`). Rejects as
+ * `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
  */
 export async function openFromPage(
   videoId: string,
@@ -143,7 +143,7 @@ async function withoutChat(opening: Opening, said: Absence): Promise<OpeningResu
       if (isOpen(last?.room)) return await OwnedRoom.end(last, last.room, began, parts);
     }
   }
-  if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
+  if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.hasReturning(room))
     return { is: "absent", absence };
   return { is: "opened", owned: await openAwaited(opening, room, absence) };
 }
@@ -184,7 +184,7 @@ async function readAndStore(opening: Opening, signal: AbortSignal): Promise<Open
   await using replay = isReplay ? await take() : undefined;
   const hold = isReplay ? replay : live;
   if (!hold) return { is: "elsewhere" };
-  if (isReplay && isKeptWhole(hold.room) && !applicant.reopens()) {
+  if (isReplay && isKeptWhole(hold.room) && !applicant.waiting.reopens) {
     await store.finish(hold, ENDED); // as of now: it has just been found again
     return { is: "ended" };
   }

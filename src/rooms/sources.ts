@@ -6,11 +6,11 @@ import type { ChatType } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
-import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
+import type { WaitingViewers } from "./entry.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
@@ -57,15 +57,8 @@ export interface RoomApplicant {
   queued: QueuedOpening<OpeningTurn>;
   /** Whether a page of its channel has shown the video. */
   isShown: boolean;
-  /**
-   * Whether somebody waits who must get this chat even if it is absent now: a recording, or a viewer whose
-   * cursor is in `range` (any cursor, if no range is given).
-   */
-  hasReturningViewer(range?: CursorRange): boolean;
-  /** The replay that goes on, if all viewers that wait have cursors of it. */
-  replay(): CursorRange | undefined;
-  /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
-  reopens(): boolean;
+  /** Those for whom it is opened; viewers come and leave meanwhile. */
+  waiting: WaitingViewers;
   /**
    * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.
    * Throws `RelayError` CAPACITY if no further chat of its type may be open.
