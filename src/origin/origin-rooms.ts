@@ -47,7 +47,8 @@ export class OriginRooms implements RoomSources {
     applicant.assertPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, stopped);
-    if (begun instanceof ChatAbsent) return { absence: begun.absence, rememberedMs: begun.retryAfterMs };
+    if (begun instanceof ChatAbsent)
+      return { is: "absent", absence: begun.absence, rememberedMs: begun.retryAfterMs };
     const stream = begun;
     using opening = new DisposableStack();
     opening.use(stream);
@@ -73,7 +74,7 @@ export class OriginRooms implements RoomSources {
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
-    return { followed: { room, lingers: true }, historyEnd };
+    return { is: "followed", followed: { room, lingers: true }, historyEnd };
   }
 
   /**

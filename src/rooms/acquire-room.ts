@@ -33,7 +33,7 @@ export async function acquireRoom(
   for (let until: number | undefined; ; ) {
     const stored = await storedChats(store, videoId);
     const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
-    if (ended) return { ended };
+    if (ended) return { is: "ended", ended };
     applicant.assertPlace(expectedOf(stored));
     const goingOn = stored.find((room) => isGoingOn(room, parts));
     if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
@@ -43,7 +43,7 @@ export async function acquireRoom(
     if (result.is === "opened" || result.is === "absent") return result;
     if (result.is === "ended") continue; // it is served as one that ended recently
     const read = stored.find(isUnfinished);
-    if (read) return { followed: FollowedRoom.join(read, parts) };
+    if (read) return { is: "followed", followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw atCapacity("elsewhere");
     await clock.sleep(CHECK_MS, stopped);

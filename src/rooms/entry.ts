@@ -10,6 +10,7 @@ import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.t
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
+import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
@@ -17,7 +18,7 @@ import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
-import type { AcquiredRoom, Followed, NoRoom, OpenedRoom, RoomApplicant } from "./sources.ts";
+import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
@@ -27,6 +28,12 @@ type State =
   | { name: "followed"; followed: Followed; cancel?: AbortController }
   | { name: "releasing"; done: Promise<void> }
   | Remembered;
+
+/** An opened room. `historyEnd`: for the viewers that waited for it; if absent, the room's head. */
+interface OpenedRoom {
+  room: Room;
+  historyEnd?: HistoryEnd | undefined;
+}
 
 /** An opening that all viewers who wait for the room share. */
 interface Opening {
@@ -254,7 +261,7 @@ export class VideoEntry {
     const open = () => this.#host.sources.open(this.videoId, applicant, signal);
     signal.throwIfAborted();
     const acquired = await open();
-    return this.#opened("absence" in acquired ? await this.#orRest(acquired, open) : acquired);
+    return this.#opened(acquired.is === "absent" ? await this.#orRest(acquired, open) : acquired);
   }
 
   /**
@@ -271,7 +278,7 @@ export class VideoEntry {
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#waiting.hasReturning(range)) {
       const acquired = await open();
-      if (!("absence" in acquired)) return acquired;
+      if (acquired.is !== "absent") return acquired;
     }
     this.#vacate(next);
     throw new ChatAbsent(absence);
@@ -292,18 +299,18 @@ export class VideoEntry {
   }
 
   #opened(acquired: AcquiredRoom): OpenedRoom {
-    if ("ended" in acquired) {
+    if (acquired.is === "ended") {
       const { room, isReplay, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, isReplay, until: this.#in(leftMs) };
       return { room };
     }
-    const { room } = "owned" in acquired ? acquired.owned : acquired.followed;
+    const { room } = acquired.is === "opened" ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
       const { ownership } = this.#host.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
-    if ("owned" in acquired) this.#keepOwned(acquired.owned);
+    if (acquired.is === "opened") this.#keepOwned(acquired.owned);
     else this.#follow(acquired.followed);
     return { room, historyEnd: acquired.historyEnd };
   }

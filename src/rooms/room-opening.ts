@@ -33,10 +33,11 @@ import {
   OwnedRoom,
   type OwnedRoomParts,
 } from "./owned-room.ts";
-import type { RoomApplicant } from "./sources.ts";
+import type { NoRoom, RoomApplicant } from "./sources.ts";
 
-/** A room that was just opened. `historyEnd`: for the viewers that waited for it. */
+/** A room that was just opened. `historyEnd`: for the viewers that waited for it; if absent, its head. */
 export interface JustOpened {
+  is: "opened";
   owned: OwnedRoom;
   historyEnd?: HistoryEnd;
 }
@@ -45,11 +46,7 @@ export interface JustOpened {
  * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
  * nothing, because another instance owns the room.
  */
-export type OpeningResult =
-  | ({ is: "opened" } & JustOpened)
-  | { is: "absent"; absence: Absence }
-  | { is: "ended" }
-  | { is: "elsewhere" };
+export type OpeningResult = JustOpened | NoRoom | { is: "ended" } | { is: "elsewhere" };
 
 /** An opening that goes on. */
 interface Opening {

@@ -32,20 +32,15 @@ export interface Followed {
   leave?(): void;
 }
 
-/** An opened room. `historyEnd`: for the viewers that waited for it; if absent, the room's head. */
-export interface OpenedRoom {
-  room: Room;
-  historyEnd?: HistoryEnd | undefined;
-}
-
-/** What an opening acquires: an ended room, one that is read here, or one that another instance reads. */
+/** What an opening acquires: a room that is read here, one that another instance reads, or an ended one. */
 export type AcquiredRoom =
-  | { ended: EndedRoom }
   | JustOpened
-  | { followed: Followed; historyEnd?: HistoryEnd };
+  | { is: "followed"; followed: Followed; historyEnd?: HistoryEnd }
+  | { is: "ended"; ended: EndedRoom };
 
 /** The standing of a chat that has no room. */
 export interface NoRoom {
+  is: "absent";
   absence: Absence;
   /** How long another instance remembers it, in milliseconds. */
   rememberedMs?: number | undefined;
