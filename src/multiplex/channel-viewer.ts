@@ -377,7 +377,7 @@ export class ChannelViewer {
     }
     switch (outcome?.state) {
       case "bounded":
-        return outcome.chat === "goingOn" ? "goingOn" : "stored";
+        return outcome.chat === "resumable" ? "goingOn" : "stored";
       case "ended":
         watch.ended(videoId);
         return "end";

@@ -36,10 +36,10 @@ export type Standing<Found> = ({ is: "there" } & Found) | Absence;
 /**
  * The standing of a chat by its stored record alone:
  * - `ended`: it was read to its end, so that nothing follows.
- * - `goingOn`: it continues from its checkpoint.
+ * - `resumable`: it was read within the grace time, so it continues from its checkpoint.
  * - `left`: nobody has read it for the grace time, or only an origin knows; its page says whether it goes on.
  */
-export type StoredStanding = "ended" | "goingOn" | "left";
+export type StoredStanding = "ended" | "resumable" | "left";
 
 /** A chat that may come back at any time, so that its room waits for it. */
 export type AwaitedAbsence = Absence & { is: "off" | "hidden" };

@@ -7,7 +7,7 @@ import { type Chat, chatOf } from "../protocol/chat-key.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import { recentlyEnded } from "./remembered-chats.ts";
 import { type OpeningResult, openFromPage } from "./room-opening.ts";
 import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
@@ -35,10 +35,10 @@ export async function acquireRoom(
     const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
     if (ended) return { is: "ended", ended };
     applicant.assertPlace(expectedOf(stored));
-    const goingOn = stored.find((room) => isGoingOn(room, parts));
-    if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
-    const result = goingOn
-      ? await resumeRoom(goingOn, parts)
+    const resumable = stored.find((room) => isResumable(room, parts));
+    if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
+    const result = resumable
+      ? await resumeRoom(resumable, parts)
       : await openInTurn(stored, videoId, applicant, parts, stopped);
     if (result.is === "opened" || result.is === "absent") return result;
     if (result.is === "ended") continue; // it is served as one that ended recently

@@ -65,7 +65,7 @@ export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
 }
 
 /** Whether a room continues from its checkpoint: it is unfinished and was read within the grace time. */
-export function isGoingOn(room: RoomRecord | undefined, { settings }: OwnedRoomParts): room is RoomRecord {
+export function isResumable(room: RoomRecord | undefined, { settings }: OwnedRoomParts): room is RoomRecord {
   return isUnfinished(room) && room.readAgoMs <= settings.graceMs;
 }
 

@@ -27,7 +27,7 @@ import {
   gapBetween,
   gapUntilNow,
   hiddenTime,
-  isGoingOn,
+  isResumable,
   isUnfinished,
   lastRead,
   OwnedRoom,
@@ -98,14 +98,14 @@ export async function openFromPage(
   if (!live) return { is: "elsewhere" };
   // While this instance waited for its turn, another one may have read the room and given it back.
   const { telemetry } = parts;
-  if (isGoingOn(live.room, parts)) {
+  if (isResumable(live.room, parts)) {
     telemetry.mark("room: read by another one meanwhile");
     return { is: "opened", owned: OwnedRoom.fromCheckpoint(live, live.room, began, parts) };
   }
   const replayKey = chatKey(videoId, "replay");
   const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
   await using replay = isReplayOpen ? await parts.store.ownership.take(replayKey) : undefined;
-  if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return { is: "elsewhere" };
+  if (isReplayOpen && (!replay || isResumable(replay.room, parts))) return { is: "elsewhere" };
   if (live.room && !isReadable(live.room)) {
     telemetry.mark("room: checkpoint unreadable");
     telemetry.rooms.checkpointUnreadable(live.key, "position");

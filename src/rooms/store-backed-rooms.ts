@@ -6,7 +6,7 @@ import { Room } from "../serving/room.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
+import { isResumable, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
 import type { Rooms } from "./rooms.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant, RoomSources } from "./sources.ts";
@@ -43,7 +43,7 @@ export class StoreBackedRooms implements RoomSources {
     const stored = await storedChats(this.#parts.store, videoId);
     return stored.map((room) => ({
       ...room,
-      is: room.end?.state === "ended" ? "ended" : isGoingOn(room, this.#parts) ? "goingOn" : "left",
+      is: room.end?.state === "ended" ? "ended" : isResumable(room, this.#parts) ? "resumable" : "left",
     }));
   }
 
