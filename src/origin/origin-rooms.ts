@@ -44,7 +44,7 @@ export class OriginRooms implements RoomSources {
     stopped: AbortSignal,
   ): Promise<AcquiredRoom | NoRoom> {
     const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
-    applicant.assertPlace();
+    applicant.assertRoomPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, stopped);
     if (begun instanceof ChatAbsent)

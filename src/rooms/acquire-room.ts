@@ -34,7 +34,7 @@ export async function acquireRoom(
     const stored = await storedChats(store, videoId);
     const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
     if (ended) return { is: "ended", ended };
-    applicant.assertPlace(expectedOf(stored));
+    applicant.assertRoomPlace(expectedOf(stored));
     const resumable = stored.find((room) => isResumable(room, parts));
     if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
     const result = resumable

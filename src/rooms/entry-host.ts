@@ -64,7 +64,7 @@ export interface EntryHost {
   /** The number of rooms that this instance reads. */
   roomsRead(): number;
   /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
-  assertCapacity(entry: VideoEntry, chatType: ChatType): void;
+  assertRoomPlace(entry: VideoEntry, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
   changed(entry: VideoEntry, before: ChatType | undefined): void;
   /** As `VideoEntry.admit`, of a video whose entry has been dropped. */

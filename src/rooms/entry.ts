@@ -255,20 +255,20 @@ export class VideoEntry {
       queued,
       isShown,
       waiting: this.#waiting,
-      assertPlace: (expected) => this.#assertPlace(expected),
+      assertRoomPlace: (expected) => this.#assertRoomPlace(expected),
       found: (chatType) => this.#found(chatType),
     };
     const open = () => this.#host.sources.open(this.videoId, applicant, signal);
     signal.throwIfAborted();
     const acquired = await open();
-    return this.#opened(acquired.is === "absent" ? await this.#orRest(acquired, open) : acquired);
+    return this.#opened(acquired.is === "absent" ? await this.#awaitOrRemember(acquired, open) : acquired);
   }
 
   /**
    * The room of a chat that is not there: somebody with a cursor waits for one that may come back.
    * Otherwise its stored part is remembered. Rejects with `ChatAbsent`.
    */
-  async #orRest(
+  async #awaitOrRemember(
     { absence, rememberedMs }: NoRoom,
     open: () => Promise<AcquiredRoom | NoRoom>,
   ): Promise<AcquiredRoom> {
@@ -288,14 +288,14 @@ export class VideoEntry {
    * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
    * all who wait ask for it, else the expected one.
    */
-  #assertPlace(expected: Chat = "live"): void {
-    this.#host.assertCapacity(this, typeOfChat(this.#waiting.allAskForReplay ? "replay" : expected));
+  #assertRoomPlace(expected: Chat = "live"): void {
+    this.#host.assertRoomPlace(this, typeOfChat(this.#waiting.allAskForReplay ? "replay" : expected));
   }
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
   #found(chatType: ChatType): void {
     if (this.#state.name === "opening") this.#state = { ...this.#state, found: chatType };
-    this.#host.assertCapacity(this, chatType);
+    this.#host.assertRoomPlace(this, chatType);
   }
 
   #opened(acquired: AcquiredRoom): OpenedRoom {

@@ -78,11 +78,11 @@ export interface LocalRoom {
 /** The stored rooms, for callers. */
 export class RoomList {
   readonly #store: ObservedStore;
-  readonly #open: Rooms;
+  readonly #rooms: Rooms;
 
-  constructor(store: ObservedStore, open: Rooms) {
+  constructor(store: ObservedStore, rooms: Rooms) {
     this.#store = store;
-    this.#open = open;
+    this.#rooms = rooms;
   }
 
   /**
@@ -91,7 +91,7 @@ export class RoomList {
    */
   async all(): Promise<ListedRoom[]> {
     const summaries = await this.#store.listRooms(MAX_LISTED).catch(refuseUnavailable);
-    return summaries.map((summary) => listedRoom(summary, this.#open.local(summary.key)));
+    return summaries.map((summary) => listedRoom(summary, this.#rooms.openHere(summary.key)));
   }
 
   /**
@@ -104,7 +104,7 @@ export class RoomList {
     const { key } = chatForQuery(stored, videoId, { chat });
     const account = await this.#store.getAccount(key).catch(refuseUnavailable);
     if (!account) throw notStored(videoId, chat);
-    const local = this.#open.local(key);
+    const local = this.#rooms.openHere(key);
     const chats = stored.map((room) => chatOf(room.key).chat);
     return shownRoom(account, chats, showsReading ? local : local && { ...local, reading: undefined });
   }

@@ -92,7 +92,7 @@ export class Rooms {
       openings: this.openings,
       stopped: this.#stopped.signal,
       roomsRead: () => this.ownedEntries().length,
-      assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
+      assertRoomPlace: (entry, chatType) => this.#assertRoomPlace(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
       resolveChat: (request) => this.#resolveChat(request),
@@ -147,7 +147,7 @@ export class Rooms {
    * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, beside those of recordings
    * that have not begun, or if the service stops.
    */
-  assertPlaces(count: number): void {
+  assertViewerPlaces(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const reserved = this.#reserve?.places() ?? 0;
     const viewers = this.viewerCount - this.#exempt + reserved + count;
@@ -170,7 +170,7 @@ export class Rooms {
    * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (!request.isRecording) this.assertPlaces(1);
+    if (!request.isRecording) this.assertViewerPlaces(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -210,14 +210,14 @@ export class Rooms {
    */
   #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
-    const open = this.#openRoom(videoId);
+    const open = this.#activeRoom(videoId);
     if (!open) return log === undefined && !lastEventId;
     if (isReplayChat(open.chatType)) return open.tail.holds(lastEventId ?? 0);
     return log !== undefined || (lastEventId ?? 0) <= open.head;
   }
 
-  /** The room of the chat that is read or followed. */
-  #openRoom(videoId: string): Room | undefined {
+  /** The room of a video's chat that is read or followed. (`openRoom` may also be one that has ended.) */
+  #activeRoom(videoId: string): Room | undefined {
     const entry = this.#entries.get(videoId);
     return entry?.chatType && entry.room;
   }
@@ -240,7 +240,7 @@ export class Rooms {
     const ended = endedChatForViewer(stored, request, this.#settings.graceMs);
     if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
-    const asked = this.#openRoom(videoId) ? undefined : chatForViewer(stored, request);
+    const asked = this.#activeRoom(videoId) ? undefined : chatForViewer(stored, request);
     if (asked) positionIn(log, asked.floor, asked.head);
     return request;
   }
@@ -295,15 +295,15 @@ export class Rooms {
     return [...reasons, ...(await this.#sources.unreadiness())];
   }
 
-  /** The open room of a chat. */
-  local(key: ChatKey): LocalRoom | undefined {
-    const { roomState: state, viewerCount: viewers = 0, owned, room } = this.#entryOf(key) ?? {};
+  /** What this instance knows of a chat's room that is open here; undefined if it is not. */
+  openHere(key: ChatKey): LocalRoom | undefined {
+    const { roomState: state, viewerCount: viewers = 0, owned, room } = this.entryOf(key) ?? {};
     const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
     return state && { state, viewers, view: owned?.view ?? room?.view, reading };
   }
 
   /** The entry of a chat's video, unless that has the video's other chat open. */
-  #entryOf(key: ChatKey): VideoEntry | undefined {
+  entryOf(key: ChatKey): VideoEntry | undefined {
     const { videoId, chat } = chatOf(key);
     const entry = this.#entries.get(videoId);
     return entry?.room && chatNamed(entry.room.chatType) !== chat ? undefined : entry;
@@ -311,7 +311,7 @@ export class Rooms {
 
   /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ key, end }: Pick<RoomRecord, "key" | "end">): RoomState {
-    return stateOf(end, this.#entryOf(key)?.roomState);
+    return stateOf(end, this.entryOf(key)?.roomState);
   }
 
   /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
@@ -381,11 +381,6 @@ export class Rooms {
     return [...this.#entries.values()].filter(({ owned }) => owned);
   }
 
-  /** The entry of a chat that is open here. */
-  entryOf(key: ChatKey): VideoEntry | undefined {
-    return this.#entryOf(key);
-  }
-
   /** Takes over a room without an owner, unless its entry is in use. */
   adopt(key: ChatKey): void {
     this.#entry(chatOf(key).videoId).adopt();
@@ -396,16 +391,16 @@ export class Rooms {
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that has ended. */
-  #assertCapacity(entry: VideoEntry, chatType: ChatType): void {
-    const isKept = this.#reserve?.isFor(entry.videoId) ?? false;
-    const others = isKept
-      ? this.#keptChats(chatType, entry)
+  #assertRoomPlace(entry: VideoEntry, chatType: ChatType): void {
+    const isRecorded = this.#reserve?.isFor(entry.videoId) ?? false;
+    const others = isRecorded
+      ? this.#recordedChats(chatType, entry)
       : this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0) + (this.#reserve?.places() ?? 0);
     if (others >= this.#settings.maxRooms) throw atCapacity("rooms");
   }
 
   /** The number of other chats of this type that are recorded. */
-  #keptChats(chatType: ChatType, entry: VideoEntry): number {
+  #recordedChats(chatType: ChatType, entry: VideoEntry): number {
     let count = 0;
     for (const other of this.#entries.values())
       if (other !== entry && other.chatType === chatType && this.#reserve?.isFor(other.videoId)) count += 1;

@@ -58,7 +58,7 @@ export interface RoomApplicant {
    * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.
    * Throws `RelayError` CAPACITY if no further chat of its type may be open.
    */
-  assertPlace(expected?: Chat): void;
+  assertRoomPlace(expected?: Chat): void;
   /**
    * The chat is found, and will now be read: it counts from here on. Throws `RelayError` CAPACITY if no
    * further chat of this type may be open.

@@ -83,9 +83,9 @@ describe("RELAY_MAX_ROOMS", () => {
     await relay.enter({ videoId: LIVE });
     chat.end("continuations-absent");
     await relay.advance(10_000);
-    assert.equal(relay.rooms.local(LIVE)?.state, "ended");
+    assert.equal(relay.rooms.openHere(LIVE)?.state, "ended");
     await relay.enter({ videoId: OTHER });
-    assert.equal(relay.rooms.local(OTHER)?.state, "polling");
+    assert.equal(relay.rooms.openHere(OTHER)?.state, "polling");
   });
 });
 

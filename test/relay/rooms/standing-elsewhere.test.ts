@@ -177,11 +177,11 @@ describe("an edge", () => {
       await relay.advance(5 * MINUTE);
       const newcomer = await relay.enter({ videoId: VIDEO }, life.rooms);
       await relay.advance(MINUTE);
-      assert.equal(life.rooms.local(VIDEO)?.state, "waiting");
+      assert.equal(life.rooms.openHere(VIDEO)?.state, "waiting");
       chat.change({ kind: "live" });
       chat.say(2);
       await relay.advance(40 * SECOND);
-      assert.equal(life.rooms.local(VIDEO)?.state, "polling");
+      assert.equal(life.rooms.openHere(VIDEO)?.state, "polling");
       for (const each of [viewer, newcomer]) assert.deepEqual([each.ids, each.end], [room.ids(), undefined]);
     });
 
