@@ -130,8 +130,8 @@ export class Rooms {
   }
 
   /**
-   * From now on, recordings are refused only if recordings alone take all places, and everybody else leaves
-   * room for those that have not begun.
+   * Registers the reserve: other chats leave it free; a recording is refused only when recordings alone fill
+   * the limit.
    */
   keepFor(reserve: Reserve): void {
     this.#reserve = reserve;

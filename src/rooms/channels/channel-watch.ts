@@ -201,7 +201,7 @@ export class ChannelWatch implements WatchedChannel {
   /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
     if (this.#over.has(videoId) || this.#troubles.get(videoId)?.nextLookAt !== undefined) return;
-    this.#awaits(videoId, undefined, this.#parts.clock.monotonic());
+    this.#awaitChat(videoId, undefined, this.#parts.clock.monotonic());
     this.#choose();
   }
 
@@ -215,16 +215,22 @@ export class ChannelWatch implements WatchedChannel {
     if (!absence || absence.is === "unknown") {
       const why = withoutStop(error.message);
       if (!this.#troubles.has(videoId)) this.#troubles.set(videoId, { why });
-    } else this.#stands(videoId, absence);
+    } else this.#takeStanding(videoId, absence);
+    this.#choose();
+  }
+
+  /** A recording knows that the chat of a stream is over: it is never chosen again. */
+  over(videoId: string): void {
+    this.#markOver(videoId);
     this.#choose();
   }
 
   /** The chat of a stream is not there. */
-  #stands(videoId: string, absence: Absence): void {
+  #takeStanding(videoId: string, absence: Absence): void {
     const { clock, egresses } = this.#parts;
-    if (absence.is === "over") this.#isOver(videoId);
+    if (absence.is === "over") this.#markOver(videoId);
     else if (mayReturn(absence)) {
-      this.#awaits(videoId, wordsOf(absence));
+      this.#awaitChat(videoId, wordsOf(absence));
       const trouble = this.#troubles.get(videoId);
       if (trouble && absence.is === "off") trouble.notHiddenAt = egresses.witness.now;
     } else this.#troubles.set(videoId, { why: wordsOf(absence), restsUntil: clock.monotonic() + NO_CHAT_MS });
@@ -237,11 +243,11 @@ export class ChannelWatch implements WatchedChannel {
     const room = await store.getRoom(videoId).catch(ifUnavailable(undefined));
     const trouble = this.#troubles.get(videoId) ?? {};
     trouble.notHiddenAt ??= (room && notHiddenAt(room)) ?? hidden.upstreamNow;
-    this.#stands(videoId, hidden.settled(absence, trouble.notHiddenAt));
+    this.#takeStanding(videoId, hidden.settled(absence, trouble.notHiddenAt));
   }
 
   /** The stream is never chosen again. */
-  #isOver(videoId: string): void {
+  #markOver(videoId: string): void {
     this.#troubles.delete(videoId);
     addBounded(this.#over, videoId, MAX_OVER);
   }
@@ -250,7 +256,7 @@ export class ChannelWatch implements WatchedChannel {
    * The stream's pages are asked for its chat, at intervals until they have it. `why` and `at`, if they are
    * not given: as before, and after the usual wait.
    */
-  #awaits(videoId: string, why?: string, at?: number): void {
+  #awaitChat(videoId: string, why?: string, at?: number): void {
     const { clock, settings } = this.#parts;
     const now = clock.monotonic();
     const known = this.#troubles.get(videoId) ?? {};
@@ -295,15 +301,15 @@ export class ChannelWatch implements WatchedChannel {
     if (signal.aborted) return;
     if (standing.is === "there") {
       const hadEnded = this.#troubles.get(videoId)?.why === undefined;
-      if (isReplayChat(standing.chatType)) this.#isOver(videoId);
+      if (isReplayChat(standing.chatType)) this.#markOver(videoId);
       else {
         this.#troubles.delete(videoId);
         if (hadEnded) this.#reopened = videoId;
       }
-    } else if (standing.is === "unknown") this.#awaits(videoId);
-    else if (standing.is === "none") this.#isOver(videoId);
+    } else if (standing.is === "unknown") this.#awaitChat(videoId);
+    else if (standing.is === "none") this.#markOver(videoId);
     else if (standing.is === "hidden") await this.#staysHidden(videoId, standing);
-    else this.#stands(videoId, standing);
+    else this.#takeStanding(videoId, standing);
     this.#choose();
   }
 

@@ -71,7 +71,7 @@ interface VideoChannelSources {
   keyOf(videoId: string, channels: readonly string[] | undefined): string;
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
-  /** As the video's page shows them; `queued`: the place of the client that asks. */
+  /** Reads the names from the video's page. `queued`: the asking client's entry in the queue. */
   ask(
     question: ChannelQuestion,
     queued: QueuedOpening<OpeningTurn>,

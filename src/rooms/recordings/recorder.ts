@@ -215,7 +215,7 @@ async function recordStream(
   try {
     const end = await read(videoId, parts, { ...run, signal: until }, channel);
     report(end === "over" ? { state: "waiting" } : afterRoom(end));
-    if (end === "over") watch.failed(videoId, new ChatAbsent(OVER));
+    if (end === "over") watch.over(videoId);
   } catch (error) {
     if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
     if (!until.aborted) {
