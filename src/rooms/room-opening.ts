@@ -22,7 +22,7 @@ import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
 import { historyLength } from "../upstream/order.ts";
-import { OpeningTimeout } from "./opening-timeout.ts";
+import { OpeningYield } from "./opening-yield.ts";
 import {
   gapBetween,
   gapUntilNow,
@@ -151,8 +151,8 @@ async function readAndStore(opening: Opening, signal: AbortSignal): Promise<Open
   const { clock, store, settings } = parts;
   const held = [live, opening.replay].filter((hold) => hold !== undefined);
   const keys = held.map((hold) => hold.key);
-  using limit = new OpeningTimeout(keys, egress, store.ownership, parts.egresses, parts);
-  const until = AbortSignal.any([signal, limit.signal]);
+  using yielding = new OpeningYield(keys, egress, store.ownership, parts.egresses, parts);
+  const until = AbortSignal.any([signal, yielding.signal]);
   const options: CallOptions = {
     lane: "opening",
     // Openings run one after the other, and each loads a page that a poll must soon follow.

@@ -1,6 +1,7 @@
 /**
- * The time limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
- * another instance has viewers of the room, it gives up, so that the other instance can open the room.
+ * Gives an opening up for another instance. An instance holds the room that it opens. If it cannot reach the
+ * upstream and another instance has viewers of the room, it gives up, so that the other one can open it. With
+ * no such instance, as in a single process, an opening has no time limit here.
  */
 import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -18,8 +19,8 @@ import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 export const OUT_MS = 10_000;
 const CHECK_MS = 1000;
 
-export class OpeningTimeout implements Disposable {
-  readonly #exceeded = new AbortController();
+export class OpeningYield implements Disposable {
+  readonly #yielded = new AbortController();
   readonly #over = new AbortController();
 
   /** Begins at once. `keys`: the chats that the instance holds. Dispose of it when the opening is over. */
@@ -31,12 +32,12 @@ export class OpeningTimeout implements Disposable {
     { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
   ) {
     const watch = () => this.#watch(keys, egress, ownership, egresses, clock);
-    void background("limit of an opening", { clock, telemetry }, this.#over.signal, watch);
+    void background("yield of an opening", { clock, telemetry }, this.#over.signal, watch);
   }
 
-  /** Aborts with `RelayError` CAPACITY when the opening must be given up. */
+  /** Aborts with `RelayError` CAPACITY when the opening is given up. */
   get signal(): AbortSignal {
-    return this.#exceeded.signal;
+    return this.#yielded.signal;
   }
 
   [Symbol.dispose](): void {
@@ -60,7 +61,7 @@ export class OpeningTimeout implements Disposable {
       });
       if (wanted.length === 0) continue;
       egresses.cutOff();
-      return this.#exceeded.abort(atCapacity("unreachable"));
+      return this.#yielded.abort(atCapacity("unreachable"));
     }
   }
 }
