@@ -4,7 +4,7 @@ import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
-import type { StoredChat } from "../serving/chat-choice.ts";
+import { leftAfterEnd, type StoredChat } from "../serving/chat-choice.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
@@ -48,7 +48,7 @@ export function recentlyEnded(
       : isReplay
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
-    const leftMs = keptMs - Math.abs(endedAgoMs); // an end to come is of a clock that was ahead
+    const leftMs = leftAfterEnd(endedAgoMs, keptMs);
     if (leftMs > 0) return { room: endedRoom(record, parts), isReplay, leftMs };
   }
   return undefined;

@@ -76,8 +76,17 @@ export function endedChatForViewer(
   const asked = chatForViewer(stored, request);
   if (asked) return asked.is === "ended" && !request.reopens ? asked : undefined;
   const live = stored.find((each) => isChat(each, "live"));
-  const isRecent = live?.is === "ended" && live.endedAgoMs !== null && Math.abs(live.endedAgoMs) <= graceMs;
+  const isRecent =
+    live?.is === "ended" && live.endedAgoMs !== null && leftAfterEnd(live.endedAgoMs, graceMs) >= 0;
   return isRecent && !request.chat && !request.reopens ? live : undefined;
+}
+
+/**
+ * How much longer an ended chat counts as recent, in milliseconds; below 0 if it does no more. An end to come
+ * is of a clock that was ahead.
+ */
+export function leftAfterEnd(endedAgoMs: number, keptMs: number): number {
+  return keptMs - Math.abs(endedAgoMs);
 }
 
 /** The replay whose cursor a viewer has, if it goes on. */
