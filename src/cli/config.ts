@@ -2,14 +2,16 @@
  * The configurations that the settings mean: of a port, which every service has; and with it, of an instance
  * that reads chats and of an edge.
  */
-import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
-import type { HttpSettings } from "../http/server.ts";
+import type { HttpSettings, RequestTimeouts } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/late-answers.ts";
 import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagValues, UsageError } from "./flags.ts";
 import type { EDGE_SETTINGS, PORT_SETTINGS, SETTINGS } from "./setting-table.ts";
+
+/** No browser is slower. */
+const TIMEOUTS: RequestTimeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1000 };
 
 /** `tailMessages`: of an edge. */
 export type PortConfig = ReturnType<typeof portConfig> & { rooms: { tailMessages?: number } };
@@ -36,7 +38,7 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     /** The start lowers it to what the limit of open files allows. */
     maxConnections: Number.POSITIVE_INFINITY,
     trustedProxies: v.RELAY_TRUST_PROXY,
-    timeouts: REQUEST_TIMEOUTS,
+    timeouts: TIMEOUTS,
     hasMetrics: v.RELAY_METRICS_LISTEN === undefined,
   };
   return {

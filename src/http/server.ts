@@ -36,7 +36,6 @@ import { originRoutes, passOnTo } from "./origin-routes.ts";
 import { probeRoute } from "./probe-route.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings-routes.ts";
-import type { RequestTimeouts } from "./request-timeouts.ts";
 import { RequestTurns } from "./request-turns.ts";
 import { roomRoute, roomsRoute } from "./rooms-routes.ts";
 import { assertBounded, PAGES } from "./route-bounds.ts";
@@ -69,6 +68,16 @@ const KEEP_ALIVE_MS = 72_000;
 interface ReadingSettings {
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
+}
+
+/** How long a request may take to arrive. */
+export interface RequestTimeouts {
+  /** For its headers. */
+  headersMs: number;
+  /** For all of it. */
+  requestMs: number;
+  /** The interval at which Node looks for late requests. */
+  checkMs: number;
 }
 
 export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
