@@ -18,7 +18,7 @@ import type { FaultInjector } from "./fault-injector.ts";
 const KEPT_LINES = 200;
 /** Different texts of errors that are counted one by one; further ones count as "other". */
 const KEPT_ERRORS = 200;
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 30_000;
 
 /** By the number in a log line. */
 const LEVELS: Readonly<Record<number, string>> = {
