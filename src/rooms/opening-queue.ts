@@ -26,7 +26,10 @@ const MAX_OF_MERGED = 500;
  */
 export type OpeningRank = "open" | "known" | "unknown";
 
-/** A video in the queue. Disposing takes it out: it waits no more, or needs no turn. */
+/**
+ * A video in the queue: counted from the start, and in line once it has asked for its turn. Disposing takes
+ * it out: it waits no more, or needs no turn.
+ */
 export interface QueuedOpening<T> extends Disposable {
   /** Its first client's address, or its network; empty if the service itself opens the room. */
   readonly address: string;
@@ -35,8 +38,8 @@ export interface QueuedOpening<T> extends Disposable {
   /** Another client waits for it: from now on it also takes the turns of this address. */
   add(address: string): void;
   /**
-   * Waits for the video's turn, and takes it out of the queue. Rejects with `RelayError` CAPACITY after 30 s,
-   * and with the signal's reason.
+   * Puts the video in line, waits for its turn, and takes it out of the queue. Rejects with `RelayError`
+   * CAPACITY 30 s after this call, and with the signal's reason.
    */
   turn(rank: OpeningRank, signal: AbortSignal): Promise<T>;
 }
@@ -48,7 +51,7 @@ interface Crowd {
   readonly waiting: LinkedList<() => void>;
   /** How many more will join in a moment, or again after a refusal. */
   expected: number;
-  /** Its place among the addresses that wait for as many. */
+  /** Its node among the addresses that wait for as many. */
   peer: ListNode<Crowd> | undefined;
 }
 
@@ -72,9 +75,9 @@ class Wait<T> implements Disposable {
     if (!this.#lines.disposed) this.#lines.use(this.#join(address, this));
   }
 
-  serve(place: T): void {
-    this[Symbol.dispose](); // at once: the next place is for another video
-    this.#turn.resolve(place);
+  serve(slot: T): void {
+    this[Symbol.dispose](); // at once: the next slot is for another video
+    this.#turn.resolve(slot);
   }
 
   refuse(reason: unknown): void {
@@ -103,8 +106,8 @@ export class OpeningQueue<T extends Disposable> {
   readonly #unknown = new Turns<Wait<T>>();
 
   /**
-   * `max`: the maximum number of videos that wait. `take`: takes a place among the openings that go on, which
-   * disposing frees; undefined if none is free.
+   * `max`: the maximum number of videos that wait. `take`: takes a slot for an opening, which disposing
+   * frees; undefined if none is free.
    */
   constructor(clock: Clock, max: number, take: () => T | undefined) {
     this.#clock = clock;
@@ -113,23 +116,24 @@ export class OpeningQueue<T extends Disposable> {
   }
 
   /**
-   * Adds a video. It counts for one of its addresses, and for the next one once there are too many there;
-   * after the last of them, it is displaced, possibly before this returns, for the reason `full`. Those of
-   * the service itself (`address` empty) are never displaced.
+   * Adds a video, not yet in line: its rank depends on what is stored of it. It counts for one of its
+   * addresses, and for the next one once there are too many there; after the last of them, it is displaced,
+   * possibly before this returns, for the reason `full`. Those of the service itself (`address` empty) are
+   * never displaced.
    */
   join(address: string, full: FullCause = "openings"): QueuedOpening<T> {
     const addresses = new Set([address]);
     const uncounted = [address];
     const displaced = new AbortController();
-    let place: Disposable | undefined;
+    let counted: Disposable | undefined;
     let wait: Wait<T> | undefined;
     const countForNext = () => {
       const next = uncounted.pop();
       if (next === undefined) displaced.abort(atCapacity(full));
-      else place = next === "" ? undefined : this.#count(next, countForNext);
+      else counted = next === "" ? undefined : this.#count(next, countForNext);
     };
     countForNext();
-    const leave = () => place?.[Symbol.dispose]();
+    const leave = () => counted?.[Symbol.dispose]();
     return {
       address,
       displaced: displaced.signal,
@@ -162,16 +166,16 @@ export class OpeningQueue<T extends Disposable> {
     return this.#expected(address, 1);
   }
 
-  /** Serves those whose turn it is, as far as places are free. A place given back serves the next. */
+  /** Serves those whose turn it is, as far as slots are free. A slot given back serves the next. */
   #advance(): void {
     while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
-      const place = this.#take();
-      if (place === undefined) return;
+      const slot = this.#take();
+      if (slot === undefined) return;
       const giveBack = () => {
-        place[Symbol.dispose]();
+        slot[Symbol.dispose]();
         this.#advance();
       };
-      this.#next()?.serve({ ...place, [Symbol.dispose]: giveBack });
+      this.#next()?.serve({ ...slot, [Symbol.dispose]: giveBack });
     }
   }
 
@@ -230,11 +234,11 @@ export class OpeningQueue<T extends Disposable> {
     const leave = () => {
       if (!isWaiting) return;
       isWaiting = false;
-      place[Symbol.dispose]();
+      node[Symbol.dispose]();
       this.#size -= 1;
       this.#resized(crowd);
     };
-    const place = crowd.waiting.push(() => {
+    const node = crowd.waiting.push(() => {
       leave();
       displaced();
     });
