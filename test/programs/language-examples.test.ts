@@ -223,11 +223,11 @@ describe("the examples in other languages", { concurrency: 6 }, () => {
       }
     });
 
-    it(`${language} says how to use it`, { skip, timeout: 60_000 }, async (t) => {
+    it(`${language} says how to use it`, { skip, timeout: 180_000 }, async (t) => {
       const cwd = await temporaryFolder(t);
       const [program = "", ...args] = await command();
       for (const given of [[], ["127.0.0.1:8080", VIDEO]]) {
-        const run = promisify(execFile)(program, [...args, ...given], { cwd, timeout: 15_000 });
+        const run = promisify(execFile)(program, [...args, ...given], { cwd, timeout: 60_000 });
         const { code, stderr } = await run.catch((failure) => failure);
         assert.deepEqual([code > 0, stderr.startsWith("usage: ")], [true, true], stderr);
       }

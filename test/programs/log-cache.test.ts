@@ -195,7 +195,7 @@ describe("nginx as a cache of logs", { skip: without("nginx") }, () => {
 
 describe("varnishd as a cache of logs", { skip: without("varnishd") }, () => {
   it("lets each reader wait at the service once another one has waited there for nothing", async (t) => {
-    const { relay } = await talking(t, { RELAY_LONG_POLL_MS: "5000" });
+    const { relay } = await talking(t, { RELAY_LONG_POLL_MS: "10000" });
     const { cache, polls } = await inFront(startVarnishCache, t, relay.url);
     const { next } = await readLog(relay.url, VIDEO);
     let answered = 0;

@@ -89,7 +89,7 @@ describe("with NOTIFY_SOCKET", { skip }, () => {
     });
     await service.printed(/"level":40.*"why":"[^"]*No such file[^"]*".*systemd could not be notified/);
     const url = await service.printed(/listening on (http:\S+)"/);
-    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    await eventually(200, async () => (await fetch(`${url}/readyz`)).status);
     service.child.kill("SIGTERM");
     assert.deepEqual(await service.exited, [0, null]);
     assert.equal(service.out.match(/systemd could not be notified/g)?.length, 1);

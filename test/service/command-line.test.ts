@@ -329,7 +329,7 @@ describe("serve", () => {
     const store = await temporaryStore(t);
     const serve = new Run(["--port", "0", "--store", store, "--log-level", "silent"]);
     const url = await serve.printed(LISTENING);
-    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    await eventually(200, async () => (await fetch(`${url}/readyz`)).status);
     serve.signal("SIGTERM");
     assert.equal(await serve.exited, 0);
   });

@@ -363,7 +363,7 @@ describe("/healthz and /readyz", () => {
     relay.upstream.chat(VIDEO, { timeoutMs: 5 }).say(1);
     await using stream = await Stream.open(relay.url, { videoId: VIDEO });
     await stream.untilMessages(1);
-    relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 1000 } });
+    relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 3000 } });
     await relay.upstream.requested("get_live_chat"); // a poll in hand, which the stop waits for
     const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
     socket.write("GET /readyz HTTP/1.1\r\nHost: a\r\n");
