@@ -110,7 +110,7 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
       maxFailures: v.RELAY_MAX_FAILURES,
       channelMs: v.RELAY_CHANNEL_MS,
       /** Ids of the videos to record. */
-      recorded: new Set<string>(),
+      recorded: new Map<string, number>(),
       isRecordingFixed: v.RELAY_RECORD.length > 0,
       timeOfDay: time,
     },

@@ -119,7 +119,7 @@ export async function startService(
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, witness, clock, telemetry, background.signal);
-  const recordedNames = () => [...config.recordings, ...recorded];
+  const recordedNames = () => [...config.recordings, ...recorded.keys()];
   void runSizeLimit(store, config.maxStoreBytes, recordedNames, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);
   void runCollections(clock, telemetry, background.signal);

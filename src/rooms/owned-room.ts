@@ -43,8 +43,8 @@ export interface OwnedRoomParts extends RoomParts {
   settings: RoomSettings &
     PollerSettings &
     AppenderSettings & {
-      /** Ids of the videos that are recorded; may change at any time. */
-      recorded: ReadonlySet<string>;
+      /** The videos that are recorded; may change at any time. */
+      recorded: Pick<ReadonlyMap<string, number>, "has">;
       /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
       isRecordingFixed: boolean;
       /** How long a chat may be hidden before it counts as over, in milliseconds. */

@@ -44,8 +44,8 @@ const STATE_MS = 5000;
 export interface RecorderParts {
   rooms: Rooms;
   channels: Channels<ChannelWatch>;
-  /** The videos that are recorded. The recorder adds the streams of channels while it reads them. */
-  recorded: Set<string>;
+  /** The recordings of each video: its own, and those of channels while they read it. */
+  recorded: Map<string, number>;
   store: ObservedStore;
   egresses: Pick<EgressPool, "witness">;
   clock: Clock;
@@ -75,8 +75,8 @@ export interface RecordingRun {
 export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, deleted, report } = run;
   const { clock, recorded, settings, telemetry } = parts;
-  recorded.add(videoId);
-  deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
+  const counted = countRecording(videoId, recorded);
+  deleted.addEventListener("abort", () => counted[Symbol.dispose](), { once: true });
   let waits = new LookWaits(settings, clock);
   while (!signal.aborted) {
     let waitMs = RETRY_MS;
@@ -209,8 +209,7 @@ async function recordStream(
 ): Promise<void> {
   const { signal, deleted, report } = run;
   const { recorded, telemetry } = parts;
-  const isAdded = !recorded.has(videoId);
-  recorded.add(videoId);
+  using _ = countRecording(videoId, recorded);
   const until = AbortSignal.any([signal, deleted]);
   try {
     const end = await read(videoId, parts, { ...run, signal: until }, channel);
@@ -222,9 +221,19 @@ async function recordStream(
       logWhy(telemetry, { videoId }, error);
       report(afterError(error));
     }
-  } finally {
-    if (isAdded) recorded.delete(videoId);
   }
+}
+
+/** Counts a recording of a video until the result is disposed of: several may read one video. */
+function countRecording(videoId: string, recorded: Map<string, number>): Disposable {
+  recorded.set(videoId, (recorded.get(videoId) ?? 0) + 1);
+  return {
+    [Symbol.dispose]: () => {
+      const left = (recorded.get(videoId) ?? 0) - 1;
+      if (left > 0) recorded.set(videoId, left);
+      else recorded.delete(videoId);
+    },
+  };
 }
 
 const OVER: Absence = { is: "over", why: "the stream has ended" };

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { realisticHold } from "../../../simulator/index.ts";
 import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-channel.ts";
+import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { recorderOf } from "../../support/recorder-parts.ts";
@@ -211,7 +212,32 @@ describe("a recorded channel", () => {
     live.chat.end("reload-only"); // and the channel's page goes on to show it live
     await relay.advance(30 * MINUTE);
     assert.equal(loads("popout").length, 2, "one for the chat, and one to know that it is over");
-    assert.deepEqual([...relay.config.rooms.recorded], []);
+    assert.deepEqual([...relay.config.rooms.recorded.keys()], []);
+  });
+
+  it("has a stream that counts as recorded until the last of its recordings ends", async () => {
+    const { relay, stream } = recorded();
+    const live = stream("live-first1");
+    live.chat.say(3);
+    await relay.advance(2 * MINUTE);
+    const isRecorded = () => relay.config.rooms.recorded.has(live.videoId);
+    const recordItself = () => {
+      const deleted = new AbortController();
+      const { signal } = deleted;
+      void recordChat(live.videoId, recorderOf(relay), { signal, deleted: signal, report: () => {} });
+      return deleted;
+    };
+    const first = recordItself();
+    await relay.advance(MINUTE);
+    first.abort();
+    await relay.advance(MINUTE);
+    assert.ok(isRecorded(), "the channel's recording reads it");
+    const second = recordItself();
+    live.end();
+    await relay.advance(10 * MINUTE);
+    assert.ok(isRecorded(), "it has a recording of its own");
+    second.abort();
+    assert.ok(!isRecorded());
   });
 
   it("goes on with its stream after a restart, though it is not found any more", async () => {
@@ -243,6 +269,6 @@ describe("a recorded channel", () => {
     const live = stream("live-first1");
     await relay.advance(11 * MINUTE);
     assert.ok(isRead(live.videoId));
-    assert.deepEqual([...relay.config.rooms.recorded], [live.videoId]);
+    assert.deepEqual([...relay.config.rooms.recorded.keys()], [live.videoId]);
   });
 });
