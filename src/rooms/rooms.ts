@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
-import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
+import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
 import {
   chatForQuery,
   chatForViewer,
@@ -317,13 +317,6 @@ export class Rooms {
   /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
   absenceOf(videoId: string): AwaitedAbsence | undefined {
     return this.#entries.get(videoId)?.owned?.absence;
-  }
-
-  /** The standing of a chat, as its pages say now. Rejects as `RoomSources.standing` does. */
-  async standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
-    const { standing } = this.#sources;
-    if (!standing) return { is: "unknown", why: "no chat is read here" };
-    return await standing.call(this.#sources, videoId, signal);
   }
 
   /** The room of a video, if it is open here. */

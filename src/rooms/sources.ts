@@ -4,7 +4,7 @@
  */
 import type { ChatType } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
-import type { Absence, Standing } from "../protocol/chat-standing.ts";
+import type { Absence } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
@@ -78,11 +78,6 @@ export interface RoomSources {
    * with the reason of `stopped`.
    */
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom>;
-  /**
-   * The standing of a chat, as its pages say now. Absent if no chat is read here. Rejects
-   * with `RelayError`, `UpstreamError`, and the signal's reason.
-   */
-  standing?(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>>;
   /**
    * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
    * Absent if no room is read here.

@@ -1,6 +1,4 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
-import type { ChatType } from "../protocol/chat.ts";
-import type { Standing } from "../protocol/chat-standing.ts";
 import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
@@ -29,10 +27,6 @@ export class StoreBackedRooms implements RoomSources {
 
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom> {
     return acquireRoom(videoId, applicant, this.#parts, stopped);
-  }
-
-  standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
-    return this.#parts.egresses.call(signal, (egress) => egress.standingOf(videoId, signal));
   }
 
   follow(room: Room, restMs: number): Followed {

@@ -47,7 +47,7 @@ export interface RecorderParts {
   /** The recordings of each video: its own, and those of channels while they read it. */
   recorded: Map<string, number>;
   store: ObservedStore;
-  egresses: Pick<EgressPool, "witness">;
+  egresses: Pick<EgressPool, "witness" | "call">;
   clock: Clock;
   telemetry: Telemetry;
   settings: {
@@ -273,12 +273,12 @@ async function read(
  */
 async function standingAfter(
   room: RoomRecord,
-  { rooms, settings, store, egresses }: RecorderParts,
+  { settings, store, egresses }: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
   const { videoId, chat } = chatOf(room.key);
   if (chat === "replay") return OVER; // it was read to its end
-  const standing = await rooms.standing(videoId, signal);
+  const standing = await egresses.call(signal, (egress) => egress.standingOf(videoId, signal));
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
   return new HiddenTime(egresses.witness, settings.hiddenMs).settled(standing, notHiddenAt(room));
