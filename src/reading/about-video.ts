@@ -1,7 +1,8 @@
 /**
  * Keeps with a video's rooms what pages say of it. No page is loaded for that, with one exception: a popout
  * page says nothing of it, so a room whose video is still unknown once it has been read for a moment asks
- * `next`, once, and after all other calls. The answer is kept, even if it says nothing.
+ * `next`, once, and after all other calls. The answer is kept, even if it says nothing; without one, it asks
+ * again after a minute, and then after twice the last wait.
  */
 import type { Clock } from "../base/clock.ts";
 import { CHATS, type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
@@ -17,6 +18,8 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 
 /** The calls of the opening, and the first polls, come before. */
 const ASK_AFTER_MS = 2000;
+/** The first wait after a call that failed. */
+const RETRY_MS = 60_000;
 
 interface AboutVideoParts {
   store: Pick<Store, "getRoom" | "setVideo">;
@@ -28,8 +31,9 @@ interface AboutVideoParts {
 export class AboutVideo {
   readonly #videoId: string;
   readonly #parts: AboutVideoParts;
-  /** On the monotonic clock; infinite once that is done. */
+  /** On the monotonic clock; infinite while it is asked, and once that is done. */
   #askAt: number;
+  #retryMs = RETRY_MS;
 
   constructor(videoId: string, parts: AboutVideoParts) {
     this.#videoId = videoId;
@@ -59,12 +63,15 @@ export class AboutVideo {
   async #ask(key: ChatKey, credentials: Credentials, signal: AbortSignal): Promise<void> {
     const { store, egress } = this.#parts;
     const room = await store.getRoom(key).catch(ifUnavailable(undefined));
-    if (room?.video !== null) return;
+    if (room && room.video !== null) return;
     try {
       const options = { lane: "probe", maxCooldownMs: 0, signal } as const;
-      await this.told((await egress.liveChat.about(this.#videoId, credentials, options)) ?? {});
+      if (room)
+        return await this.told((await egress.liveChat.about(this.#videoId, credentials, options)) ?? {});
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
     }
+    this.#askAt = this.#parts.clock.monotonic() + this.#retryMs;
+    this.#retryMs *= 2;
   }
 }

@@ -8,6 +8,7 @@ const VIDEO = "facts-video";
 const HANDLE = "@teller";
 /** Longer than it takes until `next` was asked. */
 const SOON_MS = 10_000;
+const MINUTE = 60_000;
 /** Longer than the grace time. */
 const LATER_MS = 100_000;
 
@@ -53,6 +54,22 @@ describe("what a video is", () => {
     }
     assert.equal(calls(relay, "next"), 1);
     assert.deepEqual(await told(relay), known);
+  });
+
+  it("is asked again after a minute, and after two more, if next does not answer", async () => {
+    const { relay, named } = stage();
+    relay.upstream.fault({ on: "next", times: 2, as: "quota" });
+    await relay.enter({ videoId: VIDEO });
+    await relay.advance(SOON_MS);
+    assert.equal(calls(relay, "next"), 1);
+    await relay.advance(MINUTE);
+    assert.equal(calls(relay, "next"), 2);
+    await relay.advance(2 * MINUTE - SOON_MS);
+    assert.equal(calls(relay, "next"), 2);
+    await relay.advance(2 * SOON_MS);
+    assert.equal(calls(relay, "next"), 3);
+    const { title, channel } = await told(relay);
+    assert.deepEqual({ title, channel }, { title: "A first title", channel: named });
   });
 
   it("is shown by the watch page where that is loaded, with the begin, and next is not asked", async () => {
