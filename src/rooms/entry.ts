@@ -194,10 +194,11 @@ export class VideoEntry {
   async handOn(): Promise<void> {
     const { owned } = this;
     if (!owned) return;
-    this.#giveWay(owned, HAND_ON.restMs);
     this.#leaving = owned.windDown(HAND_ON.limitMs).finally(() => {
       this.#leaving = undefined;
+      this.#lingerIfIdle();
     });
+    this.#giveWay(owned, HAND_ON.restMs);
     await this.#leaving;
   }
 
@@ -419,13 +420,20 @@ export class VideoEntry {
     const state = this.#state;
     if (this.viewerCount > 0 || this.#host.stopped.aborted) return;
     if (state.name !== "polling" && (state.name !== "followed" || state.cancel)) return;
-    if (state.name === "followed" && !state.followed.lingers) return void this.close();
+    if (state.name === "followed" && !state.followed.lingers) {
+      if (!this.#leaving) this.close(); // else after the poll in hand, which the follower's end would abort
+      return;
+    }
     const cancel = new AbortController();
     this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
     this.#host.sources.ownership.setViewers(this.#key, 0);
     graceOver(this.#key, this.#host, cancel.signal).then(
-      () => (state.name === "polling" ? this.#release(state.owned) : this.close()),
-      () => {}, // a viewer came, or the room has ended
+      () => {
+        if (cancel.signal.aborted) return; // just now: a viewer came, or the room has ended
+        if (state.name === "polling") this.#release(state.owned);
+        else this.close();
+      },
+      () => {}, // the same, before
     );
   }
 

@@ -253,8 +253,11 @@ export class OwnedRoom {
     this.#isReleased = true;
     this.room.finish(RELEASED);
     this.#stopPolling();
-    await this.#reading;
-    this.room.disconnect(); // if the release is not stored, the log does not end
+    try {
+      await this.#reading;
+    } finally {
+      this.room.disconnect(); // if the release is not stored, the log does not end
+    }
   }
 
   /** Ends a room that has failed. The stored room stays as it is, for its next owner. */

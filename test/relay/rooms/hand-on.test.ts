@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { visit } from "../../harness/sink.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { Instance } from "../../simulation/instance.ts";
 import { World } from "../../simulation/world.ts";
 
@@ -492,3 +493,24 @@ for (const [whose, back] of [
     assert.equal(first.life?.rooms.openRoom(videoId)?.viewerCount, 1);
     await world.upstream.close();
   });
+
+test("a room without viewers here is handed on after the poll in hand is stored", async () => {
+  const relay = new VirtualRelay({ hasDisk: true });
+  const chat = relay.upstream.chat("no-viewers1", { kinds: ["text"], timeoutMs: 2000 });
+  chat.say(1);
+  const viewer = await relay.enter({ videoId: "no-viewers1" });
+  await relay.advance(10_000);
+  viewer.leave();
+  await relay.advance(5000); // it lingers
+  const { requests } = relay.upstream;
+  const polls = requests.length;
+  relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 500 } });
+  chat.say(1);
+  while (requests.length === polls) await relay.advance(10);
+  await relay.when(relay.rooms.entryOf("no-viewers1")?.handOn() ?? assert.fail());
+  const said = chat.ledger.map(({ id }) => id);
+  assert.deepEqual(
+    (await relay.stored("no-viewers1")).map(({ id }) => id),
+    said,
+  );
+});
