@@ -53,6 +53,19 @@ describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM
     assert.deepEqual(await idsOf(page), said);
   });
 
+  it("looks again for stored messages after a look that failed", async () => {
+    const { page, videoId } = pages;
+    await using stored = await withLiveChat();
+    const failed = page.waitForEvent("requestfailed", (request) => request.url().includes("/v1/rooms/"));
+    await page.route("**/v1/rooms/**", (route) => route.abort());
+    await page.goto(`${stored.relay.url}/?videoId=${videoId}`);
+    await failed;
+    await pages.stateIs("waiting");
+    await page.unroute("**/v1/rooms/**");
+    await page.locator("#retry").click();
+    await page.getByRole("link", { name: "Show its stored messages" }).waitFor();
+  });
+
   it("leads to the stored live chat of a stream that is over and has no replay", async () => {
     const { page, videoId } = pages;
     await using stored = await withLiveChat();

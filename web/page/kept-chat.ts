@@ -14,13 +14,17 @@ let known: { videoId: string; chats: Promise<readonly string[]> } | undefined;
 export async function offerKept(root: HTMLElement, videoId: string, read: typeof readRoom): Promise<void> {
   if (videoId === "") return;
   if (known?.videoId !== videoId) {
-    const room = read({ videoId }, AbortSignal.timeout(ANSWER_MS)).catch(() => undefined);
+    const room = read({ videoId }, AbortSignal.timeout(ANSWER_MS));
     known = { videoId, chats: room.then((stored) => stored?.chats ?? []) };
   }
-  const [chat] = await known.chats;
+  const asked = known;
+  const [chat] = await asked.chats.catch(() => {
+    if (known === asked) known = undefined; // the next attempt asks again
+    return [];
+  });
   const { documentElement: page } = document;
   const isAwaited = () => page.dataset.code === "NO_LIVE_CHAT";
-  if (!chat || !isAwaited() || known.videoId !== videoId || root.querySelector("[data-kept]")) return;
+  if (!chat || !isAwaited() || known !== asked || root.querySelector("[data-kept]")) return;
   const search = new URLSearchParams(location.search);
   search.set("chat", chat);
   const link = make("a", { href: `?${search}` }, "Show its stored messages.");
