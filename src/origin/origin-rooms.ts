@@ -13,7 +13,6 @@ import type { OriginHealth } from "./origin-health.ts";
 import { OriginRoomLog } from "./origin-log.ts";
 import type { OriginStream } from "./origin-stream.ts";
 
-/** With names, because eight arguments in a row would be mixed up. */
 interface OriginRoomsParts {
   origin: Origin;
   health: OriginHealth;

@@ -32,7 +32,7 @@ export type RoomState = (typeof ROOM_STATES)[number];
  */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
-/** Options of an opening. Both are absent if the room is adopted. */
+/** Options of an opening. All are absent if the room is adopted. */
 export interface OpenOptions {
   /** Resolves when this instance has given back an earlier room of this video. */
   released?: Promise<void> | undefined;

@@ -65,7 +65,7 @@ export interface ShownRoom extends ListedRoom {
   };
 }
 
-/** The open room of a video on this instance. */
+/** A chat's room that is open on this instance. */
 export interface LocalRoom {
   state: RoomState;
   viewers: number;

@@ -3,15 +3,12 @@
  * upstream and another instance has viewers of the room, it gives up, so that the other one can open it. With
  * no such instance, as in a single process, an opening has no time limit here.
  */
-import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
-import type { Ownership } from "../store/ownership.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { EgressPool } from "../upstream/egress/pool.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
+import type { OwnedRoomParts } from "./owned-room.ts";
 
 /**
  * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.
@@ -19,20 +16,15 @@ import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 export const OUT_MS = 10_000;
 const CHECK_MS = 1000;
 
+type YieldParts = Pick<OwnedRoomParts, "store" | "egresses" | "clock" | "telemetry">;
+
 export class OpeningYield implements Disposable {
   readonly #yielded = new AbortController();
   readonly #over = new AbortController();
 
   /** Begins at once. `keys`: the chats that the instance holds. Dispose of it when the opening is over. */
-  constructor(
-    keys: readonly ChatKey[],
-    egress: RoomEgress,
-    ownership: Ownership,
-    egresses: EgressPool,
-    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
-  ) {
-    const watch = () => this.#watch(keys, egress, ownership, egresses, clock);
-    void background("yield of an opening", { clock, telemetry }, this.#over.signal, watch);
+  constructor(keys: readonly ChatKey[], egress: RoomEgress, parts: YieldParts) {
+    void background("yield of an opening", parts, this.#over.signal, () => this.#watch(keys, egress, parts));
   }
 
   /** Aborts with `RelayError` CAPACITY when the opening is given up. */
@@ -47,15 +39,13 @@ export class OpeningYield implements Disposable {
   async #watch(
     keys: readonly ChatKey[],
     egress: RoomEgress,
-    ownership: Ownership,
-    egresses: EgressPool,
-    clock: Clock,
+    { store, egresses, clock }: YieldParts,
   ): Promise<void> {
     const { signal } = this.#over;
     for (let waitMs = OUT_MS; !signal.aborted; waitMs = CHECK_MS) {
       await clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
-      const wanted = await ownership.wantedElsewhere(keys).catch((error: unknown) => {
+      const wanted = await store.ownership.wantedElsewhere(keys).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;
         return []; // already reported; the next check tries again
       });

@@ -183,7 +183,7 @@ export class OwnedRoom {
   /** Whether somebody besides a recording, which is one viewer of an instance, watches the room anywhere. */
   async #isWatched({ settings, store }: OwnedRoomParts): Promise<boolean> {
     const { key, videoId, viewerCount } = this.room;
-    // Without a recording, the room is only read while it is watched.
+    // Without a recording, it is read for viewers alone.
     if (!settings.recorded.has(videoId) || viewerCount > 1) return true;
     const others = store.ownership.wantedElsewhere([key], settings.isRecordingFixed ? 1 : 0);
     return (await others.catch(ifUnavailable([]))).length > 0;

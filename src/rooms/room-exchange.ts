@@ -1,7 +1,6 @@
 /**
  * The exchange of rooms between lives and instances on one store: this instance adopts rooms without an
- * owner, after a start also those that it read in its last life, as a single process does. It hands
- * on rooms that another instance should read.
+ * owner; after a start, those of its last run, too. It hands on rooms that another instance should read.
  */
 import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";

@@ -151,7 +151,7 @@ async function readAndStore(opening: Opening, signal: AbortSignal): Promise<Open
   const { clock, store, settings } = parts;
   const held = [live, opening.replay].filter((hold) => hold !== undefined);
   const keys = held.map((hold) => hold.key);
-  using yielding = new OpeningYield(keys, egress, store.ownership, parts.egresses, parts);
+  using yielding = new OpeningYield(keys, egress, parts);
   const until = AbortSignal.any([signal, yielding.signal]);
   const options: CallOptions = {
     lane: "opening",

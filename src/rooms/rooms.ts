@@ -192,7 +192,7 @@ export class Rooms {
     }
   }
 
-  /** If no store read is needed to know the viewer's chat, no promise is made (cost per viewer). */
+  /** Reads the store only if the viewer's chat depends on it: a further promise costs each viewer. */
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
     if (this.#needsNoStoreRead(request)) return this.#entry(request.videoId).admit(request, signal);

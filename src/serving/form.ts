@@ -26,7 +26,7 @@ export interface Form {
   readonly key: string;
   /** Its name in metrics, which several forms may share. */
   readonly name: string;
-  /** What writes messages as text. Forms with the same share their frames. */
+  /** The identity of the message writer: forms with the same writer share their frames. */
   readonly writer: object;
   /** Whether the first packet is the whole body: its client asks again for what follows. */
   readonly isWhole?: boolean;

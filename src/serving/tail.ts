@@ -1,6 +1,6 @@
 /**
  * The newest messages of a room as bytes: each encoded once per writer, and packed once per feed, for all
- * viewers of that feed. It is filled only from the store, with consecutive batches.
+ * viewers of that feed. It is filled only from the room's log, with consecutive batches.
  */
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";

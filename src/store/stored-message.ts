@@ -64,7 +64,7 @@ export function typeOf({ body }: EncodedMessage): string {
   return /^{"type":"(\w+)"/.exec(body)?.[1] ?? asString(dig(parseJson(body), "type")) ?? "";
 }
 
-/** Parses no JSON: in a JSON text, only a key has quotes that are not escaped. */
+/** Parses no JSON: quotes inside a JSON string are escaped, so `"key":` is always a key. */
 export function saidTimes({ details }: EncodedMessage): SaidTimes {
   const said = Date.parse(/"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "");
   const offset = Number(/"offsetMs":([^,}]+)/.exec(details)?.[1] ?? Number.NaN);

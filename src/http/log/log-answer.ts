@@ -56,7 +56,7 @@ export function pageAnswer(position: LogPosition, part: LogPart): LogAnswer {
   const { body, next } = pageOf(part.messages, start, end);
   const isAtEnd = next >= end;
   const isFinal = isClosed && isAtEnd;
-  // From -1, too: a cache may keep it longer than the store its messages; a client that reads on gets 410.
+  // From -1, too: a cache may outlive the stored messages; a client that reads on gets 410.
   const isFixed = !isAtEnd && blankedBy === undefined;
   return {
     status: 200,

@@ -161,8 +161,8 @@ function count(counts: Map<number, number>, key: number): void {
 }
 
 /**
- * The text of a field of a JSON object. Parses only the text: in a JSON text, only a key has quotes that are
- * not escaped.
+ * The text of a field of a JSON object. Parses the text alone: quotes inside a JSON string are escaped, so
+ * `"key":` is always a key.
  */
 function textIn(json: string, key: "author" | "authorId"): string | undefined {
   const [, quoted] = new RegExp(`"${key}":("(?:[^"\\\\]|\\\\.)*")`).exec(json) ?? [];

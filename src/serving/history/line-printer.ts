@@ -21,7 +21,7 @@ export function usesColor(
   return isTerminal && !NO_COLOR && TERM !== "dumb";
 }
 
-/** The number of names that are remembered, so that a deletion can name an author, and of deletions. */
+/** How many names, and how many deletions, are remembered: a deletion names its author. */
 const MAX_KNOWN = 5000;
 
 const AUTHOR_STYLES: ReadonlyMap<string, Style> = new Map<string, Style>([
