@@ -116,7 +116,7 @@ export class OpeningQueue<T extends Disposable> {
   }
 
   /**
-   * Adds a video, not yet in line: its rank depends on what is stored of it. It counts for one of its
+   * Adds a video, not yet in line: its rank depends on its stored chats. It counts for one of its
    * addresses, and for the next one once there are too many there; after the last of them, it is displaced,
    * possibly before this returns, for the reason `full`. Those of the service itself (`address` empty) are
    * never displaced.
