@@ -44,20 +44,35 @@ async function viewed(t: TestContext, { url }: { url: string }, asked = stream()
   return viewer;
 }
 
+/** A viewer that has seen this message become the featured one. */
+async function featuring(t: TestContext, relay: TestRelay, messageId: string, asked = stream()) {
+  const viewer = await viewed(t, relay, asked);
+  await viewer.untilFeatured(null);
+  assert.equal((await put(relay, messageId)).status, 204);
+  await viewer.untilFeatured(null, messageId);
+  return viewer;
+}
+
+/** An edge that accepts the admin's token, and an edge of that which has none. */
+async function behindEdges(t: TestContext) {
+  const { relay, chat } = await setUp(t);
+  const near = await startTestEdge(relay.url, { RELAY_ADMIN_TOKEN: ADMIN });
+  t.after(() => near[Symbol.asyncDispose]());
+  const far = await startTestEdge(near.url);
+  t.after(() => far[Symbol.asyncDispose]());
+  return { relay, chat, edges: [near, far] as const };
+}
+
+/** Resolves once the viewer has this message. */
+const untilSent = ({ events }: FeaturedViewer, id: string) =>
+  eventually(true, () => events.some(({ data }) => (data as { id?: string }).id === id));
+
 describe("a featured message", () => {
-  it("is chosen, shown and taken away", async (t) => {
+  it("shows the message that was chosen last, and when", async (t) => {
     const { relay } = await setUp(t);
-    assertRefused(
-      await ask(relay.url, path(), { headers: bearer(ADMIN), method: "PUT", body: "{}" }),
-      415,
-      "UNSUPPORTED_MEDIA_TYPE",
-    );
-    assert.deepEqual((await show(relay)).body, { messageId: null });
-    assert.equal((await put(relay, "first")).status, 404, "nothing is stored yet");
     await viewed(t, relay);
-    const unknown = await put(relay, "nobody-said-it");
-    const { status, headers } = unknown;
-    assertRefused({ status, headers, body: await unknown.json() }, 404, "NOT_STORED");
+    assert.deepEqual((await show(relay)).body, { messageId: null });
+    await put(relay, "first");
     const before = Date.now();
     const answer = await put(relay, "second");
     assert.deepEqual([answer.status, await answer.text()], [204, ""]);
@@ -66,88 +81,154 @@ describe("a featured message", () => {
     assert.equal(body.messageId, "second");
     const at = Date.parse(body.featuredAt ?? "");
     assert.ok(at >= before - 1 && at <= Date.now() + 1, `${body.featuredAt}`);
-    assert.equal((await take(relay)).status, 204);
-    assert.deepEqual((await show(relay)).body, { messageId: null });
-    assert.equal((await take(relay)).status, 204);
   });
 
-  it("comes at once after init, and at each change, without moving the cursor", async (t) => {
-    const { relay, chat } = await setUp(t);
-    const viewer = await viewed(t, relay, stream("&details=true"));
-    const plain = await viewed(t, relay, `/v1/stream?videoId=${VIDEO}`);
-    await viewer.untilFeatured(null);
-    assert.deepEqual(viewer.featured[0], { message: null });
+  it("can be taken away, also if there is none", async (t) => {
+    const { relay } = await setUp(t);
+    await featuring(t, relay, "first");
+    for (let times = 0; times < 2; times++) {
+      assert.equal((await take(relay)).status, 204);
+      assert.deepEqual((await show(relay)).body, { messageId: null });
+    }
+  });
+
+  it("must be a stored message of the video", async (t) => {
+    const { relay } = await setUp(t);
+    assert.equal((await put(relay, "first")).status, 404, "nothing is stored yet");
+    await viewed(t, relay);
+    const unknown = await put(relay, "nobody-said-it");
+    const { status, headers } = unknown;
+    assertRefused({ status, headers, body: await unknown.json() }, 404, "NOT_STORED");
+  });
+
+  it("is chosen by JSON alone", async (t) => {
+    const { relay } = await setUp(t);
+    const answer = await ask(relay.url, path(), { headers: bearer(ADMIN), method: "PUT", body: "{}" });
+    assertRefused(answer, 415, "UNSUPPORTED_MEDIA_TYPE");
+  });
+
+  it("comes right after init", async (t) => {
+    const { relay } = await setUp(t);
+    const early = await viewed(t, relay);
+    await early.untilFeatured(null);
+    assert.deepEqual(early.featured[0], { message: null });
     await put(relay, "first");
-    await viewer.untilFeatured(null, "first");
+    await early.untilFeatured(null, "first");
+    const late = await viewed(t, relay);
+    await late.untilFeatured("first");
+    for (const { events } of [early, late])
+      assert.deepEqual(
+        events.slice(0, 2).map(({ event }) => event),
+        ["init", "featured"],
+      );
+  });
+
+  it("comes again at each change", async (t) => {
+    const { relay } = await setUp(t);
+    const viewer = await featuring(t, relay, "first");
     await put(relay, "second");
     await viewer.untilFeatured(null, "first", "second");
     await take(relay);
     await viewer.untilFeatured(null, "first", "second", null);
     await put(relay, "first");
     await viewer.untilFeatured(null, "first", "second", null, "first");
-    chat.say([said("third")]);
-    await eventually(true, () => plain.events.some(({ data }) => (data as { id: string }).id === "third"));
-    const late = await viewed(t, relay, stream("&details=true"));
-    await late.untilFeatured("first");
-    assert.deepEqual(
-      late.events.slice(0, 2).map(({ event }) => event),
-      ["init", "featured"],
-    );
-    const [shown] = late.featured;
-    const sent = () =>
-      late.events.find(({ event, data }) => event === "message" && (data as { id: string }).id === "first");
-    await eventually(true, () => sent() !== undefined);
-    assert.deepEqual(shown?.message, sent()?.data);
-    assert.equal(shown?.featuredAt, (await show(relay)).body.featuredAt);
-    assert.ok(
-      [...viewer.events, ...late.events].every(({ event, id }) => event !== "featured" || id === undefined),
-    );
-    assert.deepEqual(plain.featured, []);
-    const briefly = await viewed(t, relay, stream());
-    await briefly.untilFeatured("first");
-    assert.equal(briefly.featured[0]?.message?.details, undefined);
   });
 
-  it("is gone with its deletion, and with that of its author, even of one that nobody saw", async (t) => {
+  it("comes without an id, so that it moves no cursor", async (t) => {
+    const { relay } = await setUp(t);
+    const viewer = await featuring(t, relay, "first");
+    const frames = viewer.events.filter(({ event }) => event === "featured");
+    assert.deepEqual(
+      frames.map(({ id }) => id),
+      [undefined, undefined],
+    );
+  });
+
+  it("comes as the stream sends the message, with the time of the choice", async (t) => {
+    const { relay } = await setUp(t);
+    const viewer = await featuring(t, relay, "first", stream("&details=true"));
+    const sent = () =>
+      viewer.events.find(({ event, data }) => event === "message" && (data as { id: string }).id === "first");
+    await eventually(true, () => sent() !== undefined);
+    assert.deepEqual(viewer.featured[1]?.message, sent()?.data);
+    assert.equal(viewer.featured[1]?.featuredAt, (await show(relay)).body.featuredAt);
+  });
+
+  it("has details only on a stream with details", async (t) => {
+    const { relay } = await setUp(t);
+    const plain = await featuring(t, relay, "first");
+    assert.equal(plain.featured[1]?.message?.details, undefined);
+    const detailed = await viewed(t, relay, stream("&details=true"));
+    await detailed.untilFeatured("first");
+    assert.notEqual(detailed.featured[0]?.message?.details, undefined);
+  });
+
+  it("does not come without featured=on", async (t) => {
     const { relay, chat } = await setUp(t);
-    const viewer = await viewed(t, relay);
-    await put(relay, "first");
+    const plain = await viewed(t, relay, `/v1/stream?videoId=${VIDEO}`);
+    const off = await viewed(t, relay, `/v1/stream?videoId=${VIDEO}&featured=off`);
+    await featuring(t, relay, "first");
+    chat.say([said("third")]);
+    for (const viewer of [plain, off]) {
+      await untilSent(viewer, "third");
+      assert.deepEqual(viewer.featured, []);
+    }
+  });
+
+  it("is gone once it is deleted", async (t) => {
+    const { relay, chat } = await setUp(t);
+    const viewer = await featuring(t, relay, "first");
     chat.say([deletion("first")]);
     await viewer.untilFeatured(null, "first", null);
     assert.deepEqual((await show(relay)).body, { messageId: null });
-    assert.equal((await put(relay, "first")).status, 404, "it was deleted");
-    await put(relay, "second");
-    await viewer.untilFeatured(null, "first", null, "second");
+  });
+
+  it("cannot be a deleted message", async (t) => {
+    const { relay, chat } = await setUp(t);
+    const viewer = await viewed(t, relay);
+    chat.say([deletion("first"), said("third")]);
+    await untilSent(viewer, "third");
+    assert.equal((await put(relay, "first")).status, 404);
+  });
+
+  it("is gone once its author's messages are deleted, even if nobody watched", async (t) => {
+    const { relay, chat } = await setUp(t);
+    const viewer = await featuring(t, relay, "second");
     await viewer[Symbol.asyncDispose]();
     chat.say([authorDeletion, said("third")]);
     const late = await viewed(t, relay, stream("&backfill=5"));
-    await eventually(true, () => late.events.some(({ data }) => (data as { id: string }).id === "third"));
+    await untilSent(late, "third");
     await eventually(null, () => late.ids.at(-1) ?? null);
     assert.deepEqual((await show(relay)).body, { messageId: null });
   });
 
-  it("is in NDJSON, on several chats' connection, on a channel's, and in a bounded stream", async (t) => {
+  it("names its video on a connection of several chats", async (t) => {
     const { relay } = await setUp(t);
     relay.upstream.chat(OTHER, { kinds: ["text"] }).say([said("other")]);
     const merged = await viewed(t, relay, `/v1/merged?videoIds=${VIDEO},${OTHER}&featured=on`);
-    await eventually(true, () => merged.featured.length === 2);
+    await eventually(2, () => merged.featured.length);
     await put(relay, "first");
-    await eventually(true, () => merged.featured.length === 3);
+    await eventually(3, () => merged.featured.length);
     assert.deepEqual(Object.keys(merged.featured[2] ?? {}), ["videoId", "message", "featuredAt"]);
     assert.deepEqual([merged.featured[2]?.videoId, merged.ids[2]], [VIDEO, "first"]);
+  });
+
+  it("names its video on the stream of a channel", async (t) => {
+    const { relay } = await setUp(t);
+    await featuring(t, relay, "first");
     const channel = await viewed(t, relay, `/v1/stream?channel=${HANDLE}&featured=on`);
     await channel.untilFeatured("first");
     assert.equal(channel.featured[0]?.videoId, VIDEO);
-    const bounded = await fetch(relay.url + stream("&until=now"), {
-      headers: { accept: "application/x-ndjson" },
-    });
-    const lines = (await bounded.text())
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    assert.equal(lines[1].event, "featured");
-    assert.equal(lines[1].message.id, "first");
-    assert.deepEqual(Object.keys(lines[1]), ["event", "message", "featuredAt"]);
+  });
+
+  it("is a line of its own in NDJSON, also in a stream until now", async (t) => {
+    const { relay } = await setUp(t);
+    await featuring(t, relay, "first");
+    const headers = { accept: "application/x-ndjson" };
+    const bounded = await fetch(relay.url + stream("&until=now"), { headers });
+    const [, line] = (await bounded.text()).trim().split("\n");
+    const { event, message, ...others } = JSON.parse(line ?? "");
+    assert.deepEqual([event, message.id, Object.keys(others)], ["featured", "first", ["featuredAt"]]);
   });
 
   it("outlives a restart", async (t) => {
@@ -171,61 +252,72 @@ describe("a featured message", () => {
   });
 
   it("comes over edges, and over edges of edges", async (t) => {
-    const { relay, chat } = await setUp(t);
-    const edge = await startTestEdge(relay.url);
-    t.after(() => edge[Symbol.asyncDispose]());
-    const second = await startTestEdge(edge.url);
-    t.after(() => second[Symbol.asyncDispose]());
-    const near = await viewed(t, edge, stream("&details=true"));
-    const far = await viewed(t, second, stream("&details=true"));
+    const { relay, chat, edges } = await behindEdges(t);
+    const near = await viewed(t, edges[0], stream("&details=true"));
+    const far = await viewed(t, edges[1], stream("&details=true"));
     const own = await viewed(t, relay, stream("&details=true"));
     await put(relay, "second");
     for (const viewer of [near, far, own]) await viewer.untilFeatured(null, "second");
     assert.deepEqual(near.featured, own.featured);
     assert.deepEqual(far.featured, own.featured);
-    await (await viewed(t, second)).untilFeatured("second");
-    const stored = await fetch(edge.url + stream("&until=now&backfill=0"));
-    assert.match(await stored.text(), /event: featured\ndata: \{"message":\{"type":"chat","id":"second"/);
+    await (await viewed(t, edges[1])).untilFeatured("second");
     chat.say([deletion("second")]);
     for (const viewer of [near, far, own]) await viewer.untilFeatured(null, "second", null);
   });
 
-  it("is shown by edges, and by edges of edges, as the origin has it, and changed at the origin alone", async (t) => {
-    const { relay } = await setUp(t);
-    const edge = await startTestEdge(relay.url, { RELAY_ADMIN_TOKEN: ADMIN });
-    t.after(() => edge[Symbol.asyncDispose]());
-    const second = await startTestEdge(edge.url);
-    t.after(() => second[Symbol.asyncDispose]());
+  it("comes in an edge's stream until now", async (t) => {
+    const { relay, edges } = await behindEdges(t);
+    await (await viewed(t, edges[0])).untilFeatured(null);
+    await put(relay, "second");
+    const stored = await fetch(edges[0].url + stream("&until=now&backfill=0"));
+    assert.match(await stored.text(), /event: featured\ndata: \{"message":\{"type":"chat","id":"second"/);
+  });
+
+  it("is shown by edges, and by edges of edges, as by the origin", async (t) => {
+    const { relay, edges } = await behindEdges(t);
     await viewed(t, relay);
     for (const change of [() => put(relay, "second"), () => take(relay), () => put(relay, "first")]) {
       assert.equal((await change()).status, 204);
       const own = await show(relay);
-      for (const { url } of [edge, second]) {
+      for (const { url } of edges) {
         const { status, headers, body } = await ask(url, path());
         assert.deepEqual([status, body], [200, own.body]);
         assert.equal(headers.get("allow"), "GET, HEAD, OPTIONS");
         assert.equal(headers.get("cache-control"), "no-store");
       }
     }
-    const refused = await put(edge, "second");
+  });
+
+  it("is changed at the origin alone", async (t) => {
+    const { relay, edges } = await behindEdges(t);
+    await featuring(t, relay, "first");
+    const refused = await put(edges[0], "second");
     assert.deepEqual([refused.status, refused.headers.get("allow")], [405, "GET, HEAD, OPTIONS"]);
-    assert.equal((await put(second, "second")).status, 404, "nobody can have the right there");
-    assert.equal((await ask(edge.url, `${path()}?x=1`)).status, 400);
-    assert.equal((await ask(edge.url, "/v1/featured/no")).status, 400);
+    assert.equal((await put(edges[1], "second")).status, 404, "nobody can have the right there");
     assert.equal((await show(relay)).body.messageId, "first");
+  });
+
+  it("is not shown by an edge without its origin, which allows nothing either", async (t) => {
+    const { relay, edges } = await behindEdges(t);
+    await viewed(t, relay);
+    assert.equal((await ask(edges[0].url, path())).status, 200);
     await relay.service.stop();
-    for (const { url } of [edge, second]) {
+    for (const { url } of edges) {
       const { status, headers } = await ask(url, path());
-      assert.deepEqual([status, headers.get("allow")], [503, null], "nobody has said what is allowed");
+      assert.deepEqual([status, headers.get("allow")], [503, null]);
     }
   });
 
-  it("is refused in other words than on and off", async (t) => {
+  it("refuses invalid requests at an edge, too", async (t) => {
+    const { edges } = await behindEdges(t);
+    assert.equal((await ask(edges[0].url, `${path()}?x=1`)).status, 400);
+    assert.equal((await ask(edges[0].url, "/v1/featured/no")).status, 400);
+  });
+
+  it("is asked for by on and off alone", async (t) => {
     const { relay } = await setUp(t);
     const asked = `/v1/stream?videoId=${VIDEO}&featured=yes`;
     assert.match(assertRefused(await ask(relay.url, asked), 400, "INVALID_REQUEST"), /^featured: /);
-    const plain = await viewed(t, relay, `/v1/stream?videoId=${VIDEO}&featured=off`);
-    assert.deepEqual(plain.featured, []);
   });
 });
 
