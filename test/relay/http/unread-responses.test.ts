@@ -1,12 +1,13 @@
 /** Answers whose clients take nothing: how long they last, and how many bytes of them there may be. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { systemClock } from "../../../src/base/clock.ts";
 import { askRaw } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { said, several, withRoom } from "../../support/history.ts";
@@ -52,9 +53,14 @@ describe("an answer", () => {
   it("is not closed while it waits for the store", async (t) => {
     const answers = { bytes: MANY_BYTES, stallMs: 100 };
     const { store, text } = await withRoom(t, several(500), {}, { answers });
+    const { promise: isStalled, resolve: stalled } = Promise.withResolvers<void>();
+    const onRequest = (begun: unknown) =>
+      void (begun as { response: ServerResponse }).response.once("timeout", () => stalled());
+    subscribe("http.server.request.start", onRequest);
+    t.after(() => unsubscribe("http.server.request.start", onRequest));
     const { read } = store;
     store.read = async (...args) => {
-      await systemClock.sleep(150); // longer than a stall
+      await isStalled;
       return read(...args);
     };
     assert.equal((await text(DOWNLOAD)).trimEnd().split("\n").length, 500);
