@@ -75,7 +75,7 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     assert.match(words, /@somebody to <b>@donor<\/b> /);
   });
 
-  it("a choice with less than a percent is not drawn as one, or as none", async () => {
+  it("a poll's choice with less than one percent shows <1%", async () => {
     const poll = {
       question: "?",
       choices: [

@@ -103,7 +103,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.title(), `${videoIds.join(", ")} · Live chat`);
   });
 
-  it("are named by the titles of their videos once these are known, two of one title with their ids", async () => {
+  it("have the titles of their videos as names, and the ids, too, where two titles are the same", async () => {
     const { page, relay, videoId } = pages;
     const ids = ["u", "v", "w"].map((letter) => videoId.replace("page-00", `${letter}-chat-`));
     const titles = ["Wide \u202eand\u202c upright", "A\u0007 title", "A title"];

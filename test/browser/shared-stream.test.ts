@@ -34,7 +34,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
   const isShared = (page: Page) =>
     page.locator("html[data-shared=on][data-state=open]").waitFor({ state: "attached" });
 
-  it("share one stream, ten at once, each with its past and its filter; none loses or repeats a message", async () => {
+  it("share one stream among ten, and each shows its own backfill and filter", async () => {
     const { chat, relay, videoId } = pages;
     const other = videoId.replace("page", "also");
     const second = relay.upstream.chat(other, { timeoutMs: 50 });
@@ -108,7 +108,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(whole), [...ofChat, "after", "meanwhile"]);
   });
 
-  it("share one stream for twenty chats; the source of a further one has its own, until there is a place", async () => {
+  it("share one stream for at most twenty chats", async () => {
     await using relay = await startRelay({ settings: { RELAY_POLL_MAX_MS: "15000" } });
     const { videoId } = pages;
     const ids = Array.from({ length: 21 }, (_, n) =>
@@ -140,7 +140,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     for (const page of [...others, last, again]) await page.close();
   });
 
-  it("has an own stream without shared workers, and says after 3 s why it waits, until it is open", async () => {
+  it("open a stream each if the browser has no shared workers, and say after 3 s why they wait", async () => {
     const { chat, relay, videoId } = pages;
     chat.say([textAction("a")]);
     const other = videoId.replace("page", "also");

@@ -40,7 +40,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () =>
     ]);
   });
 
-  it("report that it is gone, also those that only follow, and that it is back", async (t) => {
+  it("report a lost database and its return, even if they only follow", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     upstream.chat(VIDEO, CHAT).say(3);
     const { port } = new URL(url);

@@ -310,7 +310,7 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     );
   });
 
-  it("are wanted if another instance has viewers, and one is too many if that instance reads far fewer", async (t) => {
+  it("are to move to an instance with viewers of them, or to one that reads far fewer", async (t) => {
     const url = await setUp(t);
     let passedMs = 0;
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };

@@ -18,7 +18,7 @@ const found = await testPostgres();
 const server = found.server as PostgresServer;
 
 describe("a PostgreSQL store", { skip: found.skip }, () => {
-  it("gives a walk through a history in pages what a filter of the whole log gives", async (t) => {
+  it("finds page by page what a filter of the whole log finds", async (t) => {
     await walksOn(async (context, wall) => (await clockedPostgres(context, server, wall)).open(), 8)(t);
   });
 

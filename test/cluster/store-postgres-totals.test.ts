@@ -79,11 +79,11 @@ describe("the totals in PostgreSQL", { skip }, () => {
     return await counted(stores[0]);
   }
 
-  it("do not go on from those that another instance has meanwhile found unreadable", async (t) => {
+  it("are not continued once another instance has found them unreadable", async (t) => {
     assert.deepEqual(await foundUnreadable(t, false), { count: 101, authors: AUTHORS, uncounted: 0 });
   });
 
-  it("do not go on from these even if all messages that they counted have been deleted", async (t) => {
+  it("are not continued then even if all the messages that they counted are deleted", async (t) => {
     assert.deepEqual(await foundUnreadable(t, true), { count: 1, authors: 1, uncounted: 0 });
   });
 });

@@ -134,7 +134,7 @@ describe("check of a video", () => {
     });
   }
 
-  it("says so of each egress that is not answered, and reads through another", async (t) => {
+  it("names each egress that gets no answer, and reads through another", async (t) => {
     await using upstream = await startSimulator();
     upstream.chat(VIDEO, { timeoutMs: 20 }).say(3);
     const [port] = await freePorts(1);
@@ -150,7 +150,7 @@ describe("check of a video", () => {
     assert.match(out, /^ok {4}reads +yes/m);
   });
 
-  it("says so of an upstream that cannot be reached", async (t) => {
+  it("says that the upstream cannot be reached", async (t) => {
     await using upstream = await startSimulator();
     const [port] = await freePorts(1);
     const { code, out } = await checked(t, {

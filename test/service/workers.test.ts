@@ -129,7 +129,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     for (const path of paths) assert.equal((await fetch(address + path)).status, 401, path);
   });
 
-  it("are the only ones that are served at the address of the first process for them", async () => {
+  it("are the only clients that the first process's address for workers serves", async () => {
     const others = new Set(listenersOf(process.pid));
     await using relay = await startRelay({ settings: { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2" } });
     await eventually(true, () => isReady(relay.url));
@@ -150,7 +150,7 @@ describe("several workers", { timeout: 300_000 }, () => {
       assert.equal((await fetch(`${relay.url}/v1/rooms`, { headers: { connection: "close" } })).status, 200);
   });
 
-  it("are one service, and one that dies is restarted", async (t) => {
+  it("serve one chat together, and replace a worker that dies", async (t) => {
     const before = childrenOf(process.pid);
     const log: { msg: string; why?: string; retryMs?: number }[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
@@ -222,7 +222,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
   });
 
-  it("have sums of counts that never fall, whether one does not answer, dies or begins again", async (t) => {
+  it("report summed counters that never fall, even if a worker hangs, dies or restarts", async (t) => {
     const before = childrenOf(process.pid);
     await using relay = await startRelay({ settings: TWO });
     const { url } = relay;
@@ -267,7 +267,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     await assertGrown("another one is there");
   });
 
-  it("that the system does not start are tried again", async (t) => {
+  it("are started again until the system can start them", async (t) => {
     const before = childrenOf(process.pid);
     const log: { msg: string; why?: string }[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
@@ -287,7 +287,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     await eventually(true, () => isReady(relay.url));
   });
 
-  it("that cannot start say why in one line, and exit", async (t) => {
+  it("exit if they cannot start, and say why in one line", async (t) => {
     await using other = await startRelay();
     const { port, hostname } = new URL(other.url);
     const given = { RELAY_HOST: hostname, RELAY_PORT: port, RELAY_ORIGIN: other.url };

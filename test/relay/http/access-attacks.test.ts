@@ -204,7 +204,7 @@ describe("an attempt to read another channel's chat", () => {
     });
   }
 
-  it("by the place of another channel's video, in a stream of one's own channel, gets nothing of it", async () => {
+  it("gets nothing if it resumes its own channel's stream in another channel's video", async () => {
     const own = chat(relay.url, { channel: "@mine" });
     await own[Symbol.asyncIterator]().next(); // so the channel's pages are known, for either video
     for (const cursor of [0, 1, 2 ** 52]) {
@@ -220,7 +220,7 @@ describe("an attempt to read another channel's chat", () => {
     own.close();
   });
 
-  it("behind one's own request on a connection fails", async () => {
+  it("fails if it is sent behind an allowed request on one connection", async () => {
     const own = get(`/v1/messages?videoId=${MINE}`).replace("close", "keep-alive");
     const foreign = get(`/v1/messages?videoId=${OTHER}`);
     const ofAdmin = get(`/v1/messages?videoId=${MINE}`, `Authorization: Bearer ${ADMIN}`).replace(

@@ -66,7 +66,7 @@ describe("a set of keys", () => {
     assert.equal((await source.find(undefined)).length, 2);
   });
 
-  it("gives all keys of one id and those without an id, and all to a token that names none", async (t) => {
+  it("offers a token the keys of its id and those without one, or all if the token has no id", async (t) => {
     const all = [
       jwk(ED25519),
       jwk(P256, { kid: "one" }),
@@ -81,7 +81,7 @@ describe("a set of keys", () => {
     assert.equal((await first()).length, 4);
   });
 
-  it("has up to 200 keys, and more are said in the log", async (t) => {
+  it("keeps at most 200 keys, and logs that there were more", async (t) => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, n) => jwk(ED25519, { kid: `key ${n}` }));
     for (const [count, isSaid] of [

@@ -165,7 +165,7 @@ const OF_ANOTHER = [
   "/v1/videos/another-one",
 ];
 
-it("where one video is public and there are no tokens, others are refused as where there are some", async () => {
+it("a public video opens no other one, also where there are no tokens", async () => {
   await using relay = await relayWith({ RELAY_PUBLIC: `watch:${VIDEO}` });
   for (const route of routesOf("watch")) assertAllowed(await call(relay, route), route);
   for (const path of OF_ANOTHER) {

@@ -173,7 +173,7 @@ describe("a token that is not valid", () => {
     assert.equal(twice.status, 401);
   });
 
-  it("is in no line of the log, of which each says why", async () => {
+  it("is in no line of the log, although each refusal is logged", async () => {
     const token = await signed({ ...good, sub: "somebody-known" });
     sent.push(token);
     for (const path of [

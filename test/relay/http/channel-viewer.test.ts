@@ -226,7 +226,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "channel waiting"]);
   });
 
-  it("gets its cursor with each keepalive of its connection, between those of the room", async () => {
+  it("gets the cursor past filtered messages with its connection's keepalive", async () => {
     const { relay, visit, live } = visited();
     const { chat } = live("live-first1");
     chat.change({ timeoutMs: 1000 });

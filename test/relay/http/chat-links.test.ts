@@ -60,12 +60,12 @@ describe("an address of YouTube's form on this host", () => {
       }
     });
 
-  it("leads a token nowhere", async () => {
+  it("does not pass a token on in its redirect", async () => {
     const { headers } = await fetch(`${relay.url}/live/${VIDEO}?access_token=secret`, { redirect: "manual" });
     assert.equal(headers.get("location"), `../?videoId=${VIDEO}`);
   });
 
-  it("leads only who reads, and only outside the API", async () => {
+  it("redirects neither a POST nor a path of the API", async () => {
     const posted = await ask(relay.url, `/live/${VIDEO}`, { method: "POST" });
     assertRefused(posted, 404, "NOT_FOUND");
     assertRefused(await ask(relay.url, `/v1/live/${VIDEO}`), 404, "NOT_FOUND");

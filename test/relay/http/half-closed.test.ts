@@ -110,7 +110,7 @@ describe("a client that has closed its writing side", () => {
     assert.match(await asked, /^(HTTP\/1\.1 102 Processing\r\n\r\n)+HTTP\/1\.1 200 /);
   });
 
-  it("leaves a stream that only clients end, and the events of a log", async () => {
+  it("loses its stream of a chat or of a log's events", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     for (const path of [`/v1/stream?videoId=${VIDEO}`, `${LOG}?offset=-1&live=sse`])

@@ -43,7 +43,7 @@ describe("the headers of a page", () => {
     assert.equal(headers.get("cache-control"), "no-cache");
   });
 
-  it("have a tag that changes with the answer, for 304", async (t) => {
+  it("have a tag, which answers 304 until the page changes", async (t) => {
     const { url, get, store, claim } = await withRoom(t);
     const path = `/v1/messages?videoId=${ROOM}&limit=5`;
     const { headers } = await get({ videoId: ROOM, limit: 5 });
@@ -61,7 +61,7 @@ describe("the headers of a page", () => {
     assert.equal((await known(etag)).status, 200);
   });
 
-  it("have a tag that stays, of a page that caches may keep for ever, whatever the room's head and state", async (t) => {
+  it("keep the tag of an immutable page when the room goes on", async (t) => {
     const { get, store, claim } = await withRoom(t);
     const page = async () => {
       const { headers, body } = await get({ videoId: ROOM, after: B + 2, limit: 3 });

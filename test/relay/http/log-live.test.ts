@@ -41,7 +41,7 @@ async function toTheEnd(url: string, offset: string): Promise<LogAnswer[]> {
 }
 
 describe("a long poll", () => {
-  it("brings at once what there is after its offset", async (t) => {
+  it("is answered at once if there are messages after its offset", async (t) => {
     const { first, poll } = await reading(t);
     const answer = await poll({ offset: "-1" });
     assert.equal(answer.text, first.text);
@@ -72,7 +72,7 @@ describe("a long poll", () => {
     );
   });
 
-  it("without a message is answered 204 when its time is over", async (t) => {
+  it("is answered 204 if no message comes in its time", async (t) => {
     const { first, poll } = await reading(t, { settings: { RELAY_LONG_POLL_MS: "1000" } });
     const { status, text, next, isUpToDate, isClosed, headers } = await poll();
     assert.deepEqual([status, text, next, isUpToDate, isClosed], [204, "", first.next, true, false]);
@@ -123,7 +123,7 @@ describe("a long poll", () => {
     await isWaited(0);
   });
 
-  it("for a page that opens a room is over at once", async (t) => {
+  it("is answered at once if it opens the room", async (t) => {
     const { relay, url } = await reading(t);
     relay.upstream.chat("opened-mute", { kinds: ["text"] });
     const { status, text } = await readLog(url, "opened-mute");
@@ -187,7 +187,7 @@ describe("the events of a log", () => {
       assert.equal(upToDate === true, streamNextOffset === end, `${streamNextOffset}`);
   });
 
-  it("are those of a batch, until the chat is over", async (t) => {
+  it("are sent until the chat is over if RELAY_LOG_SSE_MS is 0", async (t) => {
     const { url, chat, first, isWaited } = await reading(t, { settings: { RELAY_LOG_SSE_MS: "0" } });
     const read = Promise.all([
       readEvents(url, VIDEO, "now"),

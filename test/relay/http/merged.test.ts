@@ -153,7 +153,7 @@ describe("several chats on one connection", () => {
     await eventually(0, connections);
   });
 
-  it("count as viewers no longer, even if the client leaves while the store is asked where they begin", async () => {
+  it("stop counting as viewers if the client leaves while the store looks up where they begin", async () => {
     const { relay, viewer } = await virtualRoom(3);
     const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
     const asked = mergedAsked({ query: { videoIds: VIDEO, backfill: "3" }, headers: {} });
@@ -219,7 +219,7 @@ describe("several chats on one connection", () => {
     assert.match(last?.id ?? "", /^[0-9a-z]+\.[0-9a-z]+\.[0-9a-z]+$/);
   });
 
-  it("fail and end separately; the connection ends with the last", async () => {
+  it("end one by one, and the connection with the last", async () => {
     await using relay = await startRelay();
     const [one, two] = VIDEOS.map((video) => video !== VIDEOS[2] && relay.upstream.chat(video, TEXT));
     assert.ok(one && two);

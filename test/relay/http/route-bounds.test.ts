@@ -58,7 +58,7 @@ describe("an answer that many ask for at the same time", { timeout: 60_000 }, ()
     });
   }
 
-  it("as totals of rooms is read four at a time, and refused while 500 more wait", async (t) => {
+  it("of a room's totals is read four at a time, and refused while 500 more wait", async (t) => {
     const { url, store } = await withRoom(t);
     const free = Promise.withResolvers<void>();
     let now = 0;

@@ -66,7 +66,7 @@ describe("an answer", () => {
     assert.equal((await text(DOWNLOAD)).trimEnd().split("\n").length, 500);
   });
 
-  it("above the bound of all is refused with 503 CAPACITY, until another one is over", async (t) => {
+  it("is refused with 503 CAPACITY while the unread ones reach their bound", async (t) => {
     const answers = { bytes: 0, stallMs: NEVER_MS };
     const { url, get, text } = await withRoom(t, LONG, {}, { answers });
     answers.bytes = MANY_BYTES;
@@ -92,7 +92,7 @@ describe("an answer", () => {
     await eventually("200", async () => (await stalled(t, url, PAGE)).status);
   });
 
-  it("that is refused has no header of the answer in whose place it comes", async (t) => {
+  it("that is refused has no header of the answer that it replaces", async (t) => {
     const answers = { bytes: 0, stallMs: NEVER_MS };
     const { get } = await withRoom(t, several(10), {}, { answers });
     const { status, headers } = await get(DOWNLOAD, { "accept-encoding": "gzip" });
@@ -104,7 +104,7 @@ describe("an answer", () => {
     );
   });
 
-  it("of a log that is refused is guarded as every answer of a log", async (t) => {
+  it("that refuses a log has the security headers of a log", async (t) => {
     const { url } = await withRoom(t, several(200), {}, { answers: { bytes: 0, stallMs: NEVER_MS } });
     const { status, headers } = await readLog(url, ROOM, {}, { headers: PLAIN });
     assert.deepEqual(
@@ -123,7 +123,7 @@ describe("an answer", () => {
   });
 });
 
-it("a download that is not read holds no more than is counted for it, plain and compressed", async (t) => {
+it("an unread download holds no more memory than is counted for it", async (t) => {
   const answers = { bytes: MANY_BYTES, stallMs: NEVER_MS };
   const random = Array.from({ length: 2500 }, (_, n) =>
     said(n, { message: randomBytes(3000).toString("base64") }),
@@ -148,7 +148,7 @@ it("a download that is not read holds no more than is counted for it, plain and 
   }
 });
 
-it("a request for a page is refused at once if the most that may wait do so already", async (t) => {
+it("a request for a page is refused at once if too many wait already", async (t) => {
   const { store, url } = await withRoom(t);
   const { read } = store;
   const free = Promise.withResolvers<void>();

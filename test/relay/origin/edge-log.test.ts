@@ -97,7 +97,7 @@ describe("the log at an edge", { timeout: 300_000 }, () => {
     }
   });
 
-  it("is what the edge holds while the origin is away; all else is refused", async (t) => {
+  it("serves only the messages that the edge holds while the origin is away", async (t) => {
     const { line, edge, hold } = await setUp(t, 30);
     await hold();
     const { next, cursors } = await readLog(edge.url, VIDEO);

@@ -160,7 +160,7 @@ describe("a channel at an edge", () => {
     assert.deepEqual((await shown(upcoming)).state, { channel: CHANNEL, ...upcoming });
   });
 
-  it("waits if its origin sends something else, and shows nothing of it", async () => {
+  it("waits if its origin sends an invalid state, and shows nothing of that", async () => {
     const others = [
       { ...LIVE, state: "sleeping" },
       { ...LIVE, videoId: "<script>" },

@@ -99,7 +99,7 @@ describe("a recording", () => {
 describe("the calls of an address", () => {
   const LIVE = { intervalMs: 9000, windowMs: 18_000 };
 
-  it("are kept for the chats that are reserved: one fewer of each is admitted", () => {
+  it("are reserved for chats to come: each reservation admits one chat fewer", () => {
     const admitted = (reserved: number) => {
       const load = new ChatLoad({ spacingMs: 250, maxLatenessMs: 5000 });
       for (let room = 0; ; room++) {

@@ -148,7 +148,7 @@ describe("a viewer without a cursor", () => {
     assert.equal(soon.viewer.init?.chatType, "liveChatRenderer");
   });
 
-  it("or with the cursor 0 gets all of the current chat, else all of the stored live chat", async () => {
+  it("gets all of the chat for cursor 0: the replay if there is one, else the stored live chat", async () => {
     const room = await replayed();
     assert.ok(offsets((await whole(room, { lastEventId: 0 })).viewer).every(Boolean));
     const gone = await readToEnd();

@@ -60,7 +60,7 @@ async function assertGoesOn({ chat }: FaultyUpstream, stream: Stream, id: string
   await stream.until(() => stream.ids.includes(id));
 }
 
-describe("a script without usable credentials leaves them to the page", () => {
+describe("credentials come from the page if the script has none that are usable", () => {
   for (const [name, script] of Object.entries(SCRIPTS)) {
     itIsFrugal(name, async (faulty) => {
       await using stream = await openedDespite(faulty, saying(script), ["sw.js", "sw.js_data"]);
@@ -69,7 +69,7 @@ describe("a script without usable credentials leaves them to the page", () => {
   }
 });
 
-describe("a page without a usable chat leaves it to the other page, and the answer says so if that is not better", () => {
+describe("a page without a usable chat is replaced by the other page, or refused with NO_LIVE_CHAT", () => {
   for (const [name, page] of Object.entries(PAGES)) {
     itIsFrugal(name, async (faulty) => {
       const { relay, chat } = faulty;

@@ -120,7 +120,7 @@ describe("a chat whose page has a dead menu", () => {
     assert.equal(await viewOf(relay), "all");
   });
 
-  it("is read in Top chat alone if that is asked for, which nothing complains of", async () => {
+  it("is read in Top chat alone, without a warning, if RELAY_CHAT_VIEW=top", async () => {
     const { relay, chat } = watched({}, { settings: { RELAY_CHAT_VIEW: "top" } });
     chat.say(30);
     const viewer = await relay.enter({ videoId: VIDEO });

@@ -100,7 +100,7 @@ describe("the list of a channel's broadcasts", () => {
     assert.deepEqual([places[0]?.next, places[1]?.next, places[2]?.next], [places[1], places[2], undefined]);
   });
 
-  it("turns from a broadcast when another video comes, not when the channel waits", () => {
+  it("leaves a broadcast when another video comes, not when the channel waits", () => {
     const turned = (...states: ChannelState[]) => {
       const { broadcasts, places } = listed(live("first"), ...states);
       return places.map((place) => broadcasts.hasTurnedFrom(place));

@@ -74,7 +74,7 @@ describe("the cursor for caches", () => {
     }
   });
 
-  it("is the same for all that come with the same one in an interval, so that they go on sharing", () => {
+  it("is the same for all clients that send the same one, so that they keep sharing answers", () => {
     const randoms = [0.1, 0.5, 0.9];
     const cursors = new CacheCursors({
       now: () => Date.UTC(2024, 9, 9) + 1234 * 20_000,

@@ -168,7 +168,7 @@ describe("a gift that has two forms", () => {
     }
   });
 
-  it("is the first form if the second is raised or deleted", () => {
+  it("keeps its first form if the second is raised or deleted", () => {
     const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
     const both = joinGifts(read(listed(), giftWidget("W", 1)), new Set(), NO_GIFTS, 0);
     const about = read(giftWidget("W", 2), { removeChatItemAction: { targetItemId: "W" } });
