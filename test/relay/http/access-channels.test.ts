@@ -270,27 +270,49 @@ describe("the look at a video's page", () => {
   const openings = new OpeningQueue<OpeningTurn>(new FakeClock(), 1, () => undefined);
   const address = () => "192.0.2.1";
 
-  it("counts for ten minutes, and a failed one for half a minute", async () => {
+  /** Looks at pages that show these names of their videos' channels; a look at any other page fails. */
+  function looked(names: Record<string, string[]>) {
     const clock = new FakeClock();
-    const sources = sourcesOf({ [MINE]: ["UCmine", "@mine"] });
+    const sources = sourcesOf(names);
     const channels = new VideoChannels(sources, openings, clock, never);
-    const isMine = (videoId: string) => channels.isOfOne(videoId, ["@mine"], address, never);
-    assert.equal(await isMine(MINE), true);
-    assert.equal(await channels.isOfOne(MINE, ["@other"], address, never), false);
+    const isOf = (name: string, videoId: string) => channels.isOfOne(videoId, [name], address, never);
+    return { clock, sources, isOf };
+  }
+
+  it("is remembered for ten minutes", async () => {
+    const { clock, sources, isOf } = looked({ [MINE]: ["UCmine", "@mine"] });
+    assert.equal(await isOf("@mine", MINE), true);
     await clock.advance(599_000);
-    assert.equal(await isMine(MINE), true);
+    assert.equal(await isOf("@mine", MINE), true);
     assert.deepEqual(sources.asked, [MINE]);
     await clock.advance(1000);
-    await isMine(MINE);
+    assert.equal(await isOf("@mine", MINE), true);
     assert.deepEqual(sources.asked, [MINE, MINE]);
-    await assert.rejects(isMine(STORED), /away/);
+  });
+
+  it("is one for all channels that are asked about", async () => {
+    const { sources, isOf } = looked({ [MINE]: ["UCmine", "@mine"] });
+    assert.equal(await isOf("@mine", MINE), true);
+    assert.equal(await isOf("@other", MINE), false);
+    assert.deepEqual(sources.asked, [MINE]);
+  });
+
+  it("is remembered for half a minute if it failed", async () => {
+    const { clock, sources, isOf } = looked({});
+    await assert.rejects(isOf("@mine", STORED), /away/);
     await clock.advance(29_000);
-    await assert.rejects(isMine(STORED), /away/);
-    assert.equal(sources.asked.length, 3);
+    await assert.rejects(isOf("@mine", STORED), /away/);
+    assert.equal(sources.asked.length, 1);
     await clock.advance(1000);
-    await assert.rejects(isMine(STORED), /away/);
-    assert.equal(sources.asked.length, 4);
-    assert.deepEqual(new Set(sources.remembered), new Set([MINE]));
+    await assert.rejects(isOf("@mine", STORED), /away/);
+    assert.equal(sources.asked.length, 2);
+  });
+
+  it("is stored with the video unless it failed", async () => {
+    const { sources, isOf } = looked({ [MINE]: ["UCmine", "@mine"] });
+    await isOf("@mine", MINE);
+    await assert.rejects(isOf("@mine", STORED), /away/);
+    assert.deepEqual(sources.remembered, [MINE]);
   });
 
   for (const [why, failure] of [
