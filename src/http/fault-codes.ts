@@ -1,7 +1,7 @@
 /**
  * The errors that callers get when the upstream fails: each endpoint has its own codes for the same faults.
  */
-import { withoutStop } from "../base/full-stop.ts";
+import { withoutStop } from "../base/error-message.ts";
 import type { ChatAbsent } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Fault, UpstreamError } from "../upstream/upstream-error.ts";

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { withoutStop } from "../base/full-stop.ts";
+import { withoutStop } from "../base/error-message.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";

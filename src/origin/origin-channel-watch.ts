@@ -3,7 +3,7 @@
  * chooses the channel's streams, and notices their ends and failures itself.
  */
 import { after, type Clock } from "../base/clock.ts";
-import { withoutStop } from "../base/full-stop.ts";
+import { withoutStop } from "../base/error-message.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Broadcasts, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";

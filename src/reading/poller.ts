@@ -4,7 +4,7 @@
  */
 import { answeredNow, type CallStart, type CallTimes, startedNow } from "../base/clock.ts";
 import { nap } from "../base/deadline.ts";
-import { withoutStop } from "../base/full-stop.ts";
+import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";

@@ -4,7 +4,7 @@
  * viewers.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
-import { withoutStop } from "../base/full-stop.ts";
+import { withoutStop } from "../base/error-message.ts";
 import { type ChatType, type ChatView, isReplayChat } from "../protocol/chat.ts";
 import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";

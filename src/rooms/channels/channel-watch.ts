@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
-import { withoutStop } from "../../base/full-stop.ts";
+import { withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";

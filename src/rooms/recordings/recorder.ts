@@ -6,7 +6,7 @@
  * store works. The end of a room does not prove that its chat is over: the pages of the video do.
  */
 import type { Clock } from "../../base/clock.ts";
-import { withStop } from "../../base/full-stop.ts";
+import { withStop } from "../../base/error-message.ts";
 import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";

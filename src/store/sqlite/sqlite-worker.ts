@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { completeMaps } from "../../base/upsert.ts";
+import { completeMaps } from "../../base/complete-maps.ts";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
 import { assertNamesKnown, FileLock } from "./file-lock.ts";
