@@ -1,4 +1,9 @@
-/** The full stop at the end of a message: of ours or of the upstream, which may end with one or not. */
+/** The message of an error: ours, or the upstream's, which may end with a full stop or not. */
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
 /** To be continued, or put into another sentence. */
 export function withoutStop(message: string): string {

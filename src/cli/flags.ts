@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { messageOf } from "../base/error-message.ts";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { suggest } from "../base/suggest.ts";
 import { visible } from "../protocol/pasted-name.ts";
@@ -337,7 +338,7 @@ function readValue(shown: string, flag: Flag<unknown>, text: string, isHidden: b
     return flag.read(text);
   } catch (error) {
     if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
-    const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
+    const must = messageOf(error).replaceAll(/\s+/g, " ");
     throw new UsageError(
       `${shown}: must be ${must}${flag.isSecret || isHidden ? "" : `, not ${quote(withoutPassword(text))}`}`,
     );

@@ -1,6 +1,7 @@
 /** Reads the lines of one open stream. */
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
+import { messageOf } from "../base/error-message.ts";
 import { LineReader } from "./line-reader.ts";
 import { OriginAway } from "./origin-away.ts";
 
@@ -40,7 +41,7 @@ export class LineStream implements AsyncIterable<string[]>, Disposable {
       return done ? undefined : this.#reader.read(value);
     } catch (error) {
       if (error instanceof OriginAway) throw error;
-      throw new OriginAway(error instanceof Error ? error.message : String(error), error);
+      throw new OriginAway(messageOf(error), error);
     }
   }
 

@@ -1,4 +1,5 @@
 /** The events of recordings, in log and metrics. */
+import { messageOf } from "../base/error-message.ts";
 import { RECORDING_STATES, type RecordingState } from "../protocol/recording.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
@@ -34,7 +35,7 @@ export class RecordingEvents {
 
   /** A chat to be recorded cannot be read now. */
   waits(recorded: Recorded, error: unknown, retryMs?: number): void {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     this.#log.warn({ ...recorded, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 

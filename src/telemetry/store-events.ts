@@ -1,4 +1,5 @@
 /** The events of the store, in log and metrics. */
+import { messageOf } from "../base/error-message.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
@@ -207,7 +208,7 @@ export class StoreEvents {
 
   /** `wasReceiving`: whether notifications of other instances arrived until now. */
   notificationsLost(error: unknown, wasReceiving: boolean): void {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     this.#log.warn(
       { why },
       wasReceiving

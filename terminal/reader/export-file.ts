@@ -5,6 +5,7 @@
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
+import { messageOf } from "../../src/base/error-message.ts";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { UsageError } from "../../src/cli/flags.ts";
@@ -125,7 +126,7 @@ function lockOf(path: string): FileLock {
   try {
     return new FileLock(path);
   } catch (error) {
-    throw new UsageError(`--append: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`--append: ${messageOf(error)}`);
   }
 }
 

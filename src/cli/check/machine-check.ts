@@ -1,4 +1,5 @@
 /** Settings, store, port and open files, as a start would find them. Makes no call to the upstream. */
+import { messageOf } from "../../base/error-message.ts";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
 import type { StoreSummary } from "../../store/store-summary.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
@@ -36,7 +37,7 @@ function checkProxies({ upstream }: Config, tell: Tell): void {
   try {
     for (const spec of upstream.specs) new HttpConnections(spec); // connects at its first request
   } catch (error) {
-    tell({ state: "fail", of: "settings", text: "a proxy cannot be used", quoted: wordsOf(error) });
+    tell({ state: "fail", of: "settings", text: "a proxy cannot be used", quoted: messageOf(error) });
   }
 }
 
@@ -103,7 +104,7 @@ async function checkPort(config: Config, tell: Tell): Promise<void> {
     tell({ ...of, state: "ok", text: "free" });
   } catch (error) {
     if (await isService(host, port)) tell({ ...of, state: "ok", text: "a running service answers there" });
-    else tell({ ...of, state: "fail", text: "not free", quoted: wordsOf(error) });
+    else tell({ ...of, state: "fail", text: "not free", quoted: messageOf(error) });
   }
 }
 
@@ -120,8 +121,4 @@ function checkFiles(config: Config, tell: Tell): void {
       text: `${limit}: RELAY_MAX_VIEWERS is lowered from ${wanted} to ${viewers}`,
       advice: "Raise the limit (ulimit -n 65536, or LimitNOFILE=65536 in a unit)",
     });
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../base/clock.ts";
 import { completeMaps } from "../../base/complete-maps.ts";
+import { messageOf } from "../../base/error-message.ts";
 import type { Subjects } from "../../http/access/viewer-places.ts";
 import { createLogger } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
@@ -61,7 +62,7 @@ function send(message: FromWorker, sent = () => {}): void {
 
 /** Ends this process. The first one logs why. */
 function refuse(error: unknown): Promise<never> {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   return new Promise(() => send({ kind: "refused", why }, () => process.exit(1)));
 }
 

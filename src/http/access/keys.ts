@@ -2,6 +2,7 @@
 import { createPublicKey, type JsonWebKeyInput } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
+import { messageOf } from "../../base/error-message.ts";
 import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
 import { type RetryWaits, retry } from "../../base/retry.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
@@ -141,7 +142,7 @@ class KeySet implements KeySource {
       this.#keys = keys.slice(0, MAX_KEYS);
       this.#telemetry.access.keysLoaded(this.#keys.length, keys.length);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (!this.#closed.signal.aborted) this.#telemetry.access.keysAway(why, this.#keys !== undefined);
       throw error;
     }

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
-import { withoutStop } from "../../base/error-message.ts";
+import { messageOf, withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
@@ -295,7 +295,7 @@ export class ChannelWatch implements WatchedChannel {
       .call(signal, (egress) => egress.standingOf(videoId, signal))
       .catch((error: unknown): Absence => {
         if (signal.aborted || error instanceof UpstreamError || error instanceof RelayError)
-          return { is: "unknown", why: error instanceof Error ? withoutStop(error.message) : String(error) };
+          return { is: "unknown", why: withoutStop(messageOf(error)) };
         throw error;
       });
     if (signal.aborted) return;
@@ -379,7 +379,7 @@ export class ChannelWatch implements WatchedChannel {
     const absentMs = isAbsent ? settings.channelMs * 2 ** (this.#absences - 1) : 0;
     const waitMs = Math.max(throttled?.retryAfterMs ?? 0, Math.min(absentMs, MAX_ABSENT_MS));
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + waitMs);
-    this.#failure = error instanceof Error ? withoutStop(error.message) : String(error);
+    this.#failure = withoutStop(messageOf(error));
     this.#tryAgain();
   }
 

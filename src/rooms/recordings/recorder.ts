@@ -6,7 +6,7 @@
  * store works. The end of a room does not prove that its chat is over: the pages of the video do.
  */
 import type { Clock } from "../../base/clock.ts";
-import { withStop } from "../../base/error-message.ts";
+import { messageOf, withStop } from "../../base/error-message.ts";
 import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
@@ -115,7 +115,7 @@ function logWhy(
 
 /** The news of a recording that could not be begun. */
 function afterError(error: unknown, videoId?: string): News {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   if (!(error instanceof ChatAbsent) || error.absence.is === "unknown")
     return { state: "failed", error: withStop(why) };
   const isThere = videoId !== undefined && mayReturn(error.absence);

@@ -1,6 +1,7 @@
 /** Describes a failure of SQLite for the operator: one line with the file and what to do. */
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
+import { messageOf } from "../../base/error-message.ts";
 import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
@@ -85,7 +86,7 @@ export function adviceOnDenied(path: string): string | undefined {
 /** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
 export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const code = resultCode(error);
   const [trouble, known] = ADVICE[(code === IO && isFull(path) ? FULL : code) ?? 0] ?? [
     "it failed",

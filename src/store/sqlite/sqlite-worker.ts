@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { completeMaps } from "../../base/complete-maps.ts";
+import { messageOf } from "../../base/error-message.ts";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
 import { assertNamesKnown, FileLock } from "./file-lock.ts";
@@ -162,7 +163,7 @@ function makeFolder(path: string): void {
     mkdirSync(folder);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EROFS") throw unavailable(error, path);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     refuse(`its folder cannot be made (${reason}): choose a file in a folder that this user can write to`);
   }
 }
