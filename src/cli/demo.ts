@@ -9,13 +9,13 @@ import {
 } from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
+import { openNamedStore } from "../store/open.ts";
 import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED, type Step } from "./demo-flags.ts";
 import { playScript } from "./demo-script.ts";
 import { type Input, UsageError, variablesIn } from "./flags.ts";
-import { openNamedStore } from "./open-store.ts";
 import { print } from "./output.ts";
 import type { ProcessIo } from "./process-io.ts";
 import { startConfigured } from "./serve.ts";

@@ -13,7 +13,7 @@ import { Rooms } from "../rooms/rooms.ts";
 import { StoreBackedRooms } from "../rooms/store-backed-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import type { StoreIdentity } from "../store/observed.ts";
-import { assertClock, assertRestored, isShared } from "../store/open.ts";
+import { assertClock, assertRestored, isShared, openNamedStore } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import { runSizeLimit } from "../store/size-limit.ts";
 import { runTally } from "../store/tallier.ts";
@@ -24,7 +24,6 @@ import type { Config } from "./config.ts";
 import { UsageError } from "./flags.ts";
 import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
-import { openNamedStore } from "./open-store.ts";
 
 /**
  * The first cursors of a store in memory are up to a day ahead of the clock, at random: after a restart with

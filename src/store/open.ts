@@ -87,6 +87,13 @@ export async function openStore(
   }
 }
 
+/** As `openStore`; the message of a `StoreOpenError` begins with the `name` of the setting or flag. */
+export async function openNamedStore(name: string, ...args: Parameters<typeof openStore>) {
+  return openStore(...args).catch((error) => {
+    throw error instanceof StoreOpenError ? new Error(`${name}: ${error.message}`, { cause: error }) : error;
+  });
+}
+
 /** The path in `sqlite:<path>`. Throws `StoreOpenError`. */
 function pathIn(url: string): string {
   const [, path] = SQLITE_URL.exec(url) ?? [];

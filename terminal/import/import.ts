@@ -3,7 +3,6 @@ import { stat } from "node:fs/promises";
 import { systemClock } from "../../src/base/clock.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
-import { openNamedStore } from "../../src/cli/open-store.ts";
 import { plural } from "../../src/cli/plural.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
@@ -16,7 +15,7 @@ import {
   positionOf,
   tokenlessPosition,
 } from "../../src/reading/batch/checkpoint.ts";
-import { SHARED_DEFAULTS } from "../../src/store/open.ts";
+import { openNamedStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Hold } from "../../src/store/ownership.ts";
 import { isUnavailable } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
