@@ -7,6 +7,7 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 
 export interface AnswerLimits {
@@ -33,22 +34,20 @@ export const PIPED_BYTES = 256 * 1024;
 class Unread {
   bytes = 0;
   /** The number of answers with each body. */
-  readonly #answers = new Map<unknown, number>();
+  readonly #answers = new Counts<unknown>();
 
   has(body: unknown): boolean {
-    return this.#answers.has(body);
+    return this.#answers.of(body) > 0;
   }
 
-  add(body: unknown, bytes: number): void {
-    const others = this.#answers.get(body) ?? 0;
-    this.#answers.set(body, others + 1);
-    if (others === 0) this.bytes += bytes;
-  }
-
-  delete(body: unknown, bytes: number): void {
-    const others = (this.#answers.get(body) ?? 0) - 1;
-    if (others > 0) this.#answers.set(body, others);
-    else if (this.#answers.delete(body)) this.bytes -= bytes;
+  /** Adds an answer, until the returned function is called. */
+  add(body: unknown, bytes: number): () => void {
+    if (!this.has(body)) this.bytes += bytes;
+    const giveBack = this.#answers.take(body);
+    return () => {
+      giveBack();
+      if (!this.has(body)) this.bytes -= bytes;
+    };
   }
 }
 
@@ -66,8 +65,7 @@ export function boundUnreadResponses(app: FastifyInstance, limits: AnswerLimits)
           if (!OF_EVERY_ANSWER.test(name)) reply.removeHeader(name);
         throw atCapacity("answers");
       }
-      unread.add(body, bytes);
-      response.once("close", () => unread.delete(body, bytes));
+      response.once("close", unread.add(body, bytes));
     }
     closeIfStalled(response, limits.stallMs);
     return payload;

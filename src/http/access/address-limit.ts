@@ -1,12 +1,13 @@
 /** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
 import { isIPv4, isIPv6 } from "node:net";
+import { Counts } from "../../base/key-counts.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 
 const UNLIMITED = () => {};
 
 export class AddressLimit {
   readonly #max: number;
-  readonly #viewers = new Map<string, number>();
+  readonly #viewers = new Counts<string>();
 
   constructor(max: number) {
     this.#max = max;
@@ -19,20 +20,12 @@ export class AddressLimit {
   take(caller: { readonly ip: string }, count = 1): () => void {
     if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // without asking the system for the address
     const network = networkOf(caller.ip);
-    const viewers = this.#viewers.get(network) ?? 0;
+    const viewers = this.#viewers.of(network);
     if (viewers + count > this.#max) {
       const message = `One address may have ${this.#max} viewers: yours has ${viewers}, and this stream counts as ${count}.`;
       throw atCapacity("address", message);
     }
-    this.#viewers.set(network, viewers + count);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      const left = (this.#viewers.get(network) ?? count) - count;
-      if (left > 0) this.#viewers.set(network, left);
-      else this.#viewers.delete(network);
-    };
+    return this.#viewers.take(network, count);
   }
 }
 

@@ -3,6 +3,7 @@
  * ends when the token expires, without an end event, so that its client comes back with a newer one.
  */
 import type { FastifyRequest } from "fastify";
+import { Counts } from "../../base/key-counts.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { AddressLimit } from "./address-limit.ts";
 import type { Expiries } from "./expiries.ts";
@@ -22,17 +23,10 @@ export interface Subjects {
 type GiveBack = () => void;
 
 export class SubjectCounts implements Subjects {
-  readonly #counts = new Map<string, number>();
+  readonly #taken = new Counts<string>();
 
   take(subject: string, most: number): GiveBack | undefined {
-    const count = this.#counts.get(subject) ?? 0;
-    if (count >= most) return undefined;
-    this.#counts.set(subject, count + 1);
-    return () => {
-      const left = (this.#counts.get(subject) ?? 1) - 1;
-      if (left > 0) this.#counts.set(subject, left);
-      else this.#counts.delete(subject);
-    };
+    return this.#taken.of(subject) < most ? this.#taken.take(subject) : undefined;
   }
 }
 

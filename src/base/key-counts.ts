@@ -1,0 +1,21 @@
+/** Counts by key. A key takes memory only while its count is above 0. */
+export class Counts<Key> {
+  readonly #counts = new Map<Key, number>();
+
+  of(key: Key): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  /** Adds to the count of a key. The returned function takes it back, at most once. */
+  take(key: Key, count = 1): () => void {
+    this.#counts.set(key, this.of(key) + count);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      const left = this.of(key) - count;
+      if (left > 0) this.#counts.set(key, left);
+      else this.#counts.delete(key);
+    };
+  }
+}
