@@ -2,13 +2,14 @@
  * The responses that their clients have not read yet. All of them together have one bound in bytes: beyond
  * it, an answer that is not small is refused. Bytes that several answers share count once. A connection that
  * takes nothing of its answer for long is closed. Streams and the files of the pages are not counted: viewers
- * share the bytes of both. A stream's connection has the same time (`streams/backpressure.ts`).
+ * share the bytes of both. A stream's connection has the same time.
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
+import { STALL_MS } from "./streams/backpressure.ts";
 
 export interface AnswerLimits {
   /** For all answers together. */
@@ -17,11 +18,8 @@ export interface AnswerLimits {
   stallMs: number;
 }
 
-/**
- * A page of a thousand messages with their details has about a megabyte. `backpressure.ts` says why the
- * time is five minutes.
- */
-export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
+/** A page of a thousand messages with their details has about a megabyte. */
+export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: STALL_MS };
 
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;

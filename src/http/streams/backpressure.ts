@@ -1,14 +1,18 @@
 /**
  * The streams' connections under back-pressure: one that has been full for `stallMs` without a drain is cut,
- * and one whose stream has ended has as long for the rest. In the service, `stallMs` is five minutes: Linux
- * reports the space in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual
- * size, every 280 s. Until a connection is full, this costs it nothing.
+ * and one whose stream has ended has as long for the rest. Until a connection is full, this costs it nothing.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StayLimit } from "../stay-limit.ts";
+
+/**
+ * The `stallMs` of a service. Linux reports the space in a send buffer by thirds, so a client that reads
+ * 5 KB/s drains one of 4 MiB, the usual size, every 280 s.
+ */
+export const STALL_MS = 300_000;
 
 interface Cuttable {
   cut(): void;
