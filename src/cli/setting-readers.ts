@@ -1,5 +1,9 @@
-/** Reads the texts of settings and flags: each reader throws an error that describes valid texts. */
+/**
+ * Readers of the texts of settings and flags. One that is in a table throws an error that describes valid
+ * texts.
+ */
 import { existsSync, readFileSync } from "node:fs";
+import { messageOf } from "../base/error-message.ts";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
@@ -16,7 +20,7 @@ const MAX_NAME_LENGTH = 60;
 /** Far above an empty store, which has some hundred kilobytes. */
 const MIN_STORE_BYTES = 10_000_000;
 
-/** `unset`: as in `Flag`. */
+/** The row of a table. `unset`: as in `Flag`. */
 export function flag<T>(
   defaultText: string,
   meaning: string,
@@ -42,8 +46,15 @@ export function postgresUrl(value: string): string | undefined {
 
 /** Names of videos and channels. Throws `EntryError` for an entry that is neither. */
 export function recordings(value: string): string[] {
-  const entries = value.split(",").map((entry) => entry.trim());
-  return [...new Set(entries.filter((entry) => entry !== "").map(recording))];
+  return [...new Set(entriesIn(value).map(recording))];
+}
+
+/** The entries of a comma-separated list. Empty ones are left out. */
+function entriesIn(list: string): string[] {
+  return list
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
 }
 
 function recording(entry: string): string {
@@ -71,8 +82,7 @@ export function originToken(value: string): string {
 
 /** The rights that need no token. Throws `EntryError` for an entry that is none. */
 export function publicRights(value: string): string[] {
-  const entries = value.split(",").map((entry) => entry.trim());
-  const named = entries.filter((entry) => entry !== "");
+  const named = entriesIn(value);
   if (named.length === 1 && named[0] === "none") return [];
   return named.map((entry) => {
     const right = rightIn(entry);
@@ -120,9 +130,7 @@ function publicKeyFile(path: string): string {
   try {
     publicKey(pem);
   } catch (error) {
-    throw new Error(
-      `${TOKEN_KEY}; the file cannot be used (${error instanceof Error ? error.message : error})`,
-    );
+    throw new Error(`${TOKEN_KEY}; the file cannot be used (${messageOf(error)})`);
   }
   return pem;
 }
@@ -145,28 +153,27 @@ export function frameAncestors(value: string): string | undefined {
   if (value === "") return undefined;
   if (value === "*") return "*";
   if (value === "none") return "'none'";
-  const origins = value.split(",").map((origin) => origin.trim());
-  if (!origins.every((origin) => /^https?:\/\/(\*\.)?[\w.-]+(:\d+)?$/.test(origin)))
-    throw new Error("a comma-separated list of origins such as https://example.org, or `*`, or `none`");
+  const origins = originsIn(value, /^https?:\/\/(\*\.)?[\w.-]+(:\d+)?$/, "`*`, or `none`");
   return ["'self'", ...origins].join(" ");
 }
 
 /** The origins of a list; undefined for `*`. */
 export function corsOrigins(value: string): ReadonlySet<string> | undefined {
   if (value === "*") return undefined;
-  const origins = value.split(",").map((origin) => origin.trim());
-  if (!origins.every((origin) => /^[a-z][a-z\d+.-]*:\/\/[\w.-]+(:\d+)?$/.test(origin)))
-    throw new Error("a comma-separated list of origins such as https://example.org, or `*`");
-  return new Set(origins);
+  return new Set(originsIn(value, /^[a-z][a-z\d+.-]*:\/\/[\w.-]+(:\d+)?$/, "`*`"));
+}
+
+/** The origins of a list, each of the `form`. `others`: the other texts that the setting may have. */
+function originsIn(list: string, form: RegExp, others: string): string[] {
+  const origins = list.split(",").map((origin) => origin.trim());
+  if (!origins.every((origin) => form.test(origin)))
+    throw new Error(`a comma-separated list of origins such as https://example.org, or ${others}`);
+  return origins;
 }
 
 /** The names of a list in lower case; each may end with `*`. */
 export function corsHeaders(value: string): string[] {
-  const names = value
-    .toLowerCase()
-    .split(",")
-    .map((name) => name.trim())
-    .filter(Boolean);
+  const names = entriesIn(value.toLowerCase());
   if (!names.every((name) => /^[\w-]+\*?$/.test(name)))
     throw new Error("a comma-separated list of header names such as traceparent or x-*");
   return names;
@@ -236,7 +243,7 @@ export function clientsFile(path: string): ClientTable {
   try {
     return clientTable(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    throw new Error(`a readable JSON file of clients (${error instanceof Error ? error.message : error})`);
+    throw new Error(`a readable JSON file of clients (${messageOf(error)})`);
   }
 }
 
