@@ -1,4 +1,7 @@
-/** The turns in which requests are served: a few at a time, and those that wait for theirs hold little. */
+/**
+ * The turns in which requests are served: `atOnce` at a time, and `waiting` more in line, which hold little.
+ * Any further one is refused with CAPACITY.
+ */
 import { Semaphore } from "../base/semaphore.ts";
 import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 import type { RequestBound } from "./route-bounds.ts";
@@ -16,7 +19,7 @@ export class RequestTurns {
     this.#turns = new Semaphore(atOnce);
   }
 
-  /** Runs the work of a request, some of it in a turn. Throws `RelayError` CAPACITY while too many wait. */
+  /** Runs the work of a request, some of it in a turn. Throws `RelayError` CAPACITY if the line is full. */
   async admit<T>(work: () => Promise<T>): Promise<T> {
     if (this.#admitted >= this.#most) throw atCapacity(this.#full);
     this.#admitted += 1;
