@@ -1,3 +1,6 @@
+/** The maximum length of a name that strangers send, and that is looked up and quoted in an error. */
+export const MAX_NAME_LENGTH = 100;
+
 /**
  * `; did you mean serve?` for `srve`; "" if no known word is near. The beginning of a known word counts as
  * near, however long the rest of that word is; otherwise, at most a third of the letters may be wrong, and

@@ -1,13 +1,11 @@
 /** Reads what a query selects messages by: `types`, `minTier`, `minAmount` and `badges`. */
-import { suggestOrList } from "../base/suggest.ts";
+import { MAX_NAME_LENGTH, suggestOrList } from "../base/suggest.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { BADGES, typeNames, typesOf } from "../protocol/kinds.ts";
 import { MessageFilter, type Worth } from "../serving/message-filter.ts";
 import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
 import type { FilterQuery } from "./schemas/schemas.ts";
 
-/** The maximum length of a name that is looked up and quoted in an error. */
-const MAX_NAME_LENGTH = 100;
 const MIN_TIERS = /^[1-7]$/;
 const AMOUNT = /^(\d{1,9}(?:\.\d{1,6})?) ?([a-z]{3})$/i;
 

@@ -1,10 +1,8 @@
 /** Refuses query parameters that an endpoint does not have: a misspelt one would silently have no effect. */
 import type { FastifyRequest } from "fastify";
-import { isOneSlip, suggestOrList } from "../base/suggest.ts";
+import { isOneSlip, MAX_NAME_LENGTH, suggestOrList } from "../base/suggest.ts";
 import { RelayError } from "../protocol/errors.ts";
 
-/** The maximum length of a name that is looked up and quoted in an error. */
-const MAX_NAME_LENGTH = 100;
 /** The minimum length of a parameter's name that an unknown one may be a slip of. */
 const MIN_SLIP_LENGTH = 5;
 

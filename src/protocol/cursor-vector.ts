@@ -13,7 +13,7 @@ export interface ChannelPlace {
 }
 
 /** What a client has of each video that it names, and of each channel; undefined where it has nothing. */
-export interface MergedPlaces {
+interface MergedPlaces {
   cursors: readonly (number | undefined)[];
   places: readonly (ChannelPlace | undefined)[];
 }

@@ -7,7 +7,7 @@ import { notStored, type Store } from "../store/port.ts";
 import { isoOf } from "../store/stored-message.ts";
 
 /** `featuredAt`: ISO 8601 in UTC; absent if no message is featured. */
-export interface ShownFeatured {
+interface ShownFeatured {
   messageId: string | null;
   featuredAt?: string;
 }

@@ -35,7 +35,7 @@ export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
 }
 
-export interface OpenedStore extends ObservedStore {
+interface OpenedStore extends ObservedStore {
   readonly identity: StoreIdentity;
 }
 

@@ -15,7 +15,7 @@ import type { Access } from "./sent-token.ts";
 const ASK_LIMIT_MS = 2000;
 
 /** The messages of a file, of one chat. */
-export interface ExportedChat {
+interface ExportedChat {
   videoId: string;
   /** Undefined if it is not known. */
   chatType: ChatType | undefined;

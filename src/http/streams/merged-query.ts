@@ -9,7 +9,7 @@ import { parseCursor } from "../../serving/resume.ts";
 const MAX_CHATS = 20;
 const PAIR = new RegExp(`^(${VIDEO_ID_FORM}):(\\d+)$`);
 
-export interface MergedNames {
+interface MergedNames {
   videoIds: readonly string[];
   /** As `parseChannel` returns them. */
   channels: readonly string[];

@@ -34,7 +34,7 @@ export const NO_MEMORY: ReadMemory = {
 };
 
 /** What the room holds of that which the items are about. */
-export interface HeldOfItems {
+interface HeldOfItems {
   messages: ReadonlyMap<string, HeldMessage>;
   /** The cursors of messages, by id. */
   cursors: ReadonlyMap<string, number>;

@@ -37,7 +37,7 @@ const MAX_OVER = 100;
 const MAX_MISSED = 2;
 
 /** The same for all watches of an instance. */
-export interface ChannelWatchParts {
+interface ChannelWatchParts {
   store: Pick<ObservedStore, "getRoom" | "hasChannel">;
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */

@@ -81,7 +81,7 @@ export interface HistoryPage {
 }
 
 /** The next messages of a download: those after a cursor, up to another one, of at most `limit`. */
-export interface DownloadPart {
+interface DownloadPart {
   after: number;
   to: number;
   limit: number;

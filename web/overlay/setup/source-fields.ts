@@ -8,11 +8,10 @@ import { isPartlyInvisible, quoted, withoutSurroundings } from "../../../src/pro
 import { parseVideoId } from "../../../src/protocol/video-id.ts";
 import { withoutHeaders } from "../../chat/page-token.ts";
 import { openChat, type SourceChat } from "../../chat/source.ts";
+import { MAX_CHATS } from "../source-marks.ts";
 import { type Field, judged, textField } from "./fields.ts";
 
 const SERVICE = new URL("..", location.href).href;
-/** As in the overlay. */
-const MAX_CHATS = 6;
 /** A handle without its `@`, as many people write it. */
 const BARE_HANDLE = /^(?!UC[\w-]{22}$)[\p{L}\p{M}\p{N}\p{Join_Control}_.·-]{3,30}$/u;
 
