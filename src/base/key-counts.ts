@@ -2,6 +2,15 @@
 export class Counts<Key> {
   readonly #counts = new Map<Key, number>();
 
+  has(key: Key): boolean {
+    return this.#counts.has(key);
+  }
+
+  /** Those whose count is above 0. */
+  keys(): Iterable<Key> {
+    return this.#counts.keys();
+  }
+
   of(key: Key): number {
     return this.#counts.get(key) ?? 0;
   }

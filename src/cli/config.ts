@@ -2,6 +2,7 @@
  * The configurations that the settings mean: of a port, which every service has; and with it, of an instance
  * that reads chats and of an edge.
  */
+import { Counts } from "../base/key-counts.ts";
 import type { HttpSettings, RequestTimeouts } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/late-answers.ts";
 import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";
@@ -110,7 +111,7 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
       maxFailures: v.RELAY_MAX_FAILURES,
       channelMs: v.RELAY_CHANNEL_MS,
       /** Ids of the videos to record. */
-      recorded: new Map<string, number>(),
+      recorded: new Counts<string>(),
       isRecordingFixed: v.RELAY_RECORD.length > 0,
       timeOfDay: time,
     },

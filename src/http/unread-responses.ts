@@ -35,7 +35,7 @@ class Unread {
   readonly #answers = new Counts<unknown>();
 
   has(body: unknown): boolean {
-    return this.#answers.of(body) > 0;
+    return this.#answers.has(body);
   }
 
   /** Adds an answer, until the returned function is called. */

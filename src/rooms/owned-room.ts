@@ -5,6 +5,7 @@
  */
 import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
+import type { Counts } from "../base/key-counts.ts";
 import { type ChatView, ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
@@ -44,7 +45,7 @@ export interface OwnedRoomParts extends RoomParts {
     PollerSettings &
     AppenderSettings & {
       /** The videos that are recorded; may change at any time. */
-      recorded: Pick<ReadonlyMap<string, number>, "has">;
+      recorded: Pick<Counts<string>, "has">;
       /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
       isRecordingFixed: boolean;
       /** How long a chat may be hidden before it counts as over, in milliseconds. */

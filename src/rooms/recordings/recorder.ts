@@ -7,6 +7,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { messageOf, withStop } from "../../base/error-message.ts";
+import type { Counts } from "../../base/key-counts.ts";
 import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
@@ -45,7 +46,7 @@ export interface RecorderParts {
   rooms: Rooms;
   channels: Channels<ChannelWatch>;
   /** The recordings of each video: its own, and those of channels while they read it. */
-  recorded: Map<string, number>;
+  recorded: Counts<string>;
   store: ObservedStore;
   egresses: Pick<EgressPool, "witness" | "call">;
   clock: Clock;
@@ -75,8 +76,7 @@ export interface RecordingRun {
 export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, deleted, report } = run;
   const { clock, recorded, settings, telemetry } = parts;
-  const counted = countRecording(videoId, recorded);
-  deleted.addEventListener("abort", () => counted[Symbol.dispose](), { once: true });
+  deleted.addEventListener("abort", recorded.take(videoId), { once: true });
   let waits = new LookWaits(settings, clock);
   while (!signal.aborted) {
     let waitMs = RETRY_MS;
@@ -209,7 +209,7 @@ async function recordStream(
 ): Promise<void> {
   const { signal, deleted, report } = run;
   const { recorded, telemetry } = parts;
-  using _ = countRecording(videoId, recorded);
+  const giveBack = recorded.take(videoId);
   const until = AbortSignal.any([signal, deleted]);
   try {
     const end = await read(videoId, parts, { ...run, signal: until }, channel);
@@ -221,19 +221,9 @@ async function recordStream(
       logWhy(telemetry, { videoId }, error);
       report(afterError(error));
     }
+  } finally {
+    giveBack();
   }
-}
-
-/** Counts a recording of a video until the result is disposed of: several may read one video. */
-function countRecording(videoId: string, recorded: Map<string, number>): Disposable {
-  recorded.set(videoId, (recorded.get(videoId) ?? 0) + 1);
-  return {
-    [Symbol.dispose]: () => {
-      const left = (recorded.get(videoId) ?? 0) - 1;
-      if (left > 0) recorded.set(videoId, left);
-      else recorded.delete(videoId);
-    },
-  };
 }
 
 const OVER: Absence = { is: "over", why: "the stream has ended" };
