@@ -8,7 +8,6 @@ import { type ChatType, ENDED, isReplayChat, type RoomEnd } from "../protocol/ch
 import { type Chat, type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
@@ -19,6 +18,7 @@ import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts";
+import { WaitingViewers } from "./waiting-viewers.ts";
 
 type State =
   | { name: "vacant" }
@@ -503,52 +503,5 @@ export class VideoEntry {
 
   #in(ms: number): number {
     return this.#host.clock.monotonic() + ms;
-  }
-}
-
-/**
- * The viewers that wait for a video's room to open. Those with a cursor, and recordings, get the rest even of
- * a chat that has ended.
- */
-export class WaitingViewers {
-  readonly #requests = new Set<StreamRequest>();
-
-  get size(): number {
-    return this.#requests.size;
-  }
-
-  add(request: StreamRequest): void {
-    this.#requests.add(request);
-  }
-
-  delete(request: StreamRequest): void {
-    this.#requests.delete(request);
-  }
-
-  /**
-   * Whether one of them must get the live chat even if it is absent now: a recording, or a viewer whose
-   * cursor is in `range` (any cursor, if no range is given). One that names the replay does not wait for it.
-   */
-  hasReturning(range?: CursorRange): boolean {
-    const holds = ({ chat, lastEventId }: StreamRequest) =>
-      chat !== "replay" &&
-      (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
-    return this.#requests.values().some((request) => request.isRecording || holds(request));
-  }
-
-  /** Whether one of them knows that the chat goes on after the end that the store has. */
-  get reopens(): boolean {
-    return this.#requests.values().some(({ reopens }) => reopens === true);
-  }
-
-  /** The replay that goes on, if all of them have cursors of it. */
-  get replayOfAll(): CursorRange | undefined {
-    const [first] = this.#requests;
-    return this.#requests.values().every(({ replay }) => replay) ? first?.replay : undefined;
-  }
-
-  /** Whether there are any, and all of them ask for the replay, by its name or by a cursor. */
-  get allAskForReplay(): boolean {
-    return this.size > 0 && this.#requests.values().every(({ chat, replay }) => chat === "replay" || replay);
   }
 }

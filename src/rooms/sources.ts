@@ -10,13 +10,13 @@ import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { WaitingViewers } from "./entry.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
 import type { JustOpened } from "./room-opening.ts";
 import type { Rooms } from "./rooms.ts";
+import type { WaitingViewers } from "./waiting-viewers.ts";
 
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
