@@ -9,6 +9,7 @@ import { readVideoChannels } from "../rooms/channels/video-channels.ts";
 import { Featuring } from "../rooms/featuring.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
+import { RoomExchange } from "../rooms/room-exchange.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { StoreBackedRooms } from "../rooms/store-backed-rooms.ts";
 import { History } from "../serving/history/history.ts";
@@ -85,10 +86,11 @@ export async function startService(
     if (pace) egresses.share(name, pace);
   }
   const settings = config.rooms;
-  const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
-  const rooms = new Rooms(sources, clock, telemetry, settings);
+  const parts = { store, egresses, clock, telemetry, settings };
+  const rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+  new RoomExchange(rooms, parts).start();
   const { openings } = rooms;
-  const watching = { store, egresses, openings, clock, telemetry, settings };
+  const watching = { ...parts, openings };
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
@@ -98,8 +100,8 @@ export async function startService(
   // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const background = new AbortController();
-  const { recorded } = config.rooms;
-  const recording = { rooms, channels, recorded, store, egresses, clock, telemetry, settings: config.rooms };
+  const { recorded } = settings;
+  const recording = { ...parts, rooms, channels, recorded };
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);

@@ -25,10 +25,11 @@ const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
 const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
 
+type ExchangeParts = Omit<OwnedRoomParts, "census">;
+
 export class RoomExchange {
   readonly #rooms: Rooms;
-  readonly #parts: OwnedRoomParts;
-  readonly #stopped: AbortSignal;
+  readonly #parts: ExchangeParts;
   /**
    * When each room was handed on because of the load, on the monotonic clock; only rooms that may still come
    * back.
@@ -37,21 +38,21 @@ export class RoomExchange {
   /** Until this time, on the monotonic clock, no room is handed on because of the load. */
   #keepsUntil = 0;
 
-  constructor(rooms: Rooms, parts: OwnedRoomParts, stopped: AbortSignal) {
+  constructor(rooms: Rooms, parts: ExchangeParts) {
     this.#rooms = rooms;
     this.#parts = parts;
-    this.#stopped = stopped;
   }
 
+  /** Exchanges rooms until the service stops. */
   start(): void {
-    void background("adoption of rooms", this.#parts, this.#stopped, () => this.#adopt());
-    void background("handing on of rooms", this.#parts, this.#stopped, () => this.#handOn());
+    const { stopped } = this.#rooms;
+    void background("adoption of rooms", this.#parts, stopped, () => this.#adopt(stopped));
+    void background("handing on of rooms", this.#parts, stopped, () => this.#handOn(stopped));
   }
 
   /** Adopts rooms without an owner, whose viewers may be between two connections. */
-  async #adopt(): Promise<void> {
+  async #adopt(signal: AbortSignal): Promise<void> {
     const { clock, egresses, settings, store } = this.#parts;
-    const signal = this.#stopped;
     await retry(ADOPT_RETRY, clock, signal, isUnavailable, async () => {
       for await (const keys of store.ownership.orphans(settings.graceMs, signal)) {
         await egresses.reachable(signal);
@@ -65,9 +66,8 @@ export class RoomExchange {
    * Hands rooms on to other instances that have viewers of them: all rooms for which this instance cannot
    * reach the upstream, and one room at a time if this instance reads too many.
    */
-  async #handOn(): Promise<void> {
+  async #handOn(signal: AbortSignal): Promise<void> {
     const { clock, egresses } = this.#parts;
-    const signal = this.#stopped;
     while (!signal.aborted) {
       await clock.sleep(HAND_ON_MS, signal).catch(() => {});
       if (signal.aborted || this.#rooms.isDraining) continue;

@@ -106,7 +106,6 @@ export class Rooms {
     });
     viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
     void background("rounds of the rooms", { clock, telemetry }, this.stopped, () => this.#tick());
-    sources.share?.(this, this.stopped);
   }
 
   get viewerCount(): number {

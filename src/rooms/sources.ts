@@ -15,7 +15,6 @@ import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
 import type { JustOpened } from "./room-opening.ts";
-import type { Rooms } from "./rooms.ts";
 import type { WaitingViewers } from "./waiting-viewers.ts";
 
 /** A room that another instance reads, for the viewers here. */
@@ -96,6 +95,4 @@ export interface RoomSources {
   takeOpening?(): OpeningTurn | undefined;
   /** From now on, other chats leave calls to YouTube for these. Absent if it makes none. */
   keepFor?(reserve: Reserve): void;
-  /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */
-  share?(rooms: Rooms, stopped: AbortSignal): void;
 }

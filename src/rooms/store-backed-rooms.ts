@@ -5,8 +5,6 @@ import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isResumable, type OwnedRoomParts } from "./owned-room.ts";
-import { RoomExchange } from "./room-exchange.ts";
-import type { Rooms } from "./rooms.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant, RoomSources } from "./sources.ts";
 
 export class StoreBackedRooms implements RoomSources {
@@ -56,9 +54,5 @@ export class StoreBackedRooms implements RoomSources {
 
   keepFor(reserve: Reserve): void {
     this.#parts.egresses.keepFor(reserve);
-  }
-
-  share(rooms: Rooms, stopped: AbortSignal): void {
-    new RoomExchange(rooms, this.#parts, stopped).start();
   }
 }

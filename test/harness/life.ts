@@ -13,6 +13,7 @@ import { Channels } from "../../src/rooms/channels/channels.ts";
 import { readVideoChannels, type VideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
+import { RoomExchange } from "../../src/rooms/room-exchange.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoreBackedRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
@@ -105,14 +106,14 @@ export class Life implements OriginService {
     const health = new StoreHealth(clock, telemetry);
     const { engine, peek } = storage({ clock, telemetry, health, witness: this.egresses.witness });
     const store = observed(engine, clock, telemetry, health);
-    const parts = { store, egresses: this.egresses, clock, telemetry };
     const settings = config.rooms;
-    const sources = new StoreBackedRooms({ ...parts, settings });
-    this.rooms = new Rooms(sources, clock, telemetry, settings);
+    const parts = { store, egresses: this.egresses, clock, telemetry, settings };
+    this.rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+    new RoomExchange(this.rooms, parts).start();
     this.list = new RoomList(store, this.rooms);
     const { openings, stopped } = this.rooms;
     this.videoChannels = readVideoChannels(store, openings, clock, stopped);
-    const watching = { ...parts, openings, settings };
+    const watching = { ...parts, openings };
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,

@@ -9,6 +9,7 @@ import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { Featuring } from "../../src/rooms/featuring.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
+import { RoomExchange } from "../../src/rooms/room-exchange.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoreBackedRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
@@ -30,11 +31,12 @@ export async function roomsOn(
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;
-  const sources = new StoreBackedRooms({ store, egresses, clock, telemetry, settings });
-  const rooms = new Rooms(sources, clock, telemetry, settings);
+  const parts = { store, egresses, clock, telemetry, settings };
+  const rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+  new RoomExchange(rooms, parts).start();
   const list = new RoomList(store, rooms);
   const { openings } = rooms;
-  const watching = { store, egresses, openings, clock, telemetry, settings };
+  const watching = { ...parts, openings };
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
