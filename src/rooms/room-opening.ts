@@ -13,7 +13,6 @@ import type { ReadBatch } from "../reading/gap.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { demandOf } from "../reading/pace.ts";
 import { ReadingTimeline } from "../reading/timeline.ts";
-import type { HistoryEnd } from "../serving/starts.ts";
 import type { Hold } from "../store/ownership.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
@@ -33,20 +32,13 @@ import {
   OwnedRoom,
   type OwnedRoomParts,
 } from "./owned-room.ts";
-import type { NoRoom, RoomApplicant } from "./sources.ts";
-
-/** A room that was just opened. `historyEnd`: for the viewers that waited for it; if absent, its head. */
-export interface JustOpened {
-  is: "opened";
-  owned: OwnedRoom;
-  historyEnd?: HistoryEnd;
-}
+import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /**
  * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
  * nothing, because another instance owns the room.
  */
-export type OpeningResult = JustOpened | NoRoom | { is: "ended" } | { is: "elsewhere" };
+export type OpeningResult = Extract<AcquiredRoom, { is: "opened" }> | NoRoom | { is: "ended" | "elsewhere" };
 
 /** An opening that goes on. */
 interface Opening {

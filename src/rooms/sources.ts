@@ -14,7 +14,6 @@ import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
-import type { JustOpened } from "./room-opening.ts";
 import type { WaitingViewers } from "./waiting-viewers.ts";
 
 /** A room that another instance reads, for the viewers here. */
@@ -31,9 +30,12 @@ export interface Followed {
   leave?(): void;
 }
 
-/** What an opening acquires: a room that is read here, one that another instance reads, or an ended one. */
+/**
+ * What an opening acquires: a room that is read here, one that another instance reads, or an ended one.
+ * `historyEnd`: for the viewers that waited for it; if absent, its head.
+ */
 export type AcquiredRoom =
-  | JustOpened
+  | { is: "opened"; owned: OwnedRoom; historyEnd?: HistoryEnd }
   | { is: "followed"; followed: Followed; historyEnd?: HistoryEnd }
   | { is: "ended"; ended: EndedRoom };
 
