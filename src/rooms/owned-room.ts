@@ -6,9 +6,8 @@
 import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import type { Counts } from "../base/key-counts.ts";
-import { type ChatView, ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
-import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
@@ -74,6 +73,8 @@ export class OwnedRoom {
   readonly room: Room;
   /** The egress through which the room is currently read. */
   readonly egress: RoomEgress;
+  /** How its chat is read. */
+  readonly reading: Readonly<Pick<Poller, "absence" | "view" | "isInTop" | "fullAnswers">>;
   readonly #poller: Poller;
   readonly #hold: Hold;
   readonly #appender: Appender;
@@ -81,7 +82,7 @@ export class OwnedRoom {
   readonly #mark: Marker;
   readonly #windDown = new AbortController();
   readonly #stop = new AbortController();
-  readonly #reading: Promise<void>;
+  readonly #polling: Promise<void>;
   readonly #following: Promise<void>;
   #isReleased = false;
 
@@ -177,8 +178,9 @@ export class OwnedRoom {
       },
       isWatched: () => this.#isWatched(parts),
     });
+    this.reading = this.#poller;
     this.#following = this.room.follow();
-    this.#reading = this.#read();
+    this.#polling = this.#read();
   }
 
   /** Whether somebody besides a recording, which is one viewer of an instance, watches the room anywhere. */
@@ -196,7 +198,7 @@ export class OwnedRoom {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);
       if (this.#isReleased) await this.#finish(RELEASED);
     } finally {
-      this.room.view = this.view;
+      this.room.view = this.#poller.view;
       await this.#hold.giveBack();
     }
   }
@@ -215,30 +217,10 @@ export class OwnedRoom {
     }
   }
 
-  /** Why the room waits for its chat; undefined if the chat is there. */
-  get absence(): AwaitedAbsence | undefined {
-    return this.#poller.absence;
-  }
-
   /** A viewer has come: a call that waits for long is made soon. */
   hurry(): void {
     this.egress.hurry();
     this.#poller.hurry();
-  }
-
-  /** The view of the chat that is read. */
-  get view(): ChatView {
-    return this.#poller.view;
-  }
-
-  /** Whether that is Top chat, although all messages are wanted. */
-  get isInTop(): boolean {
-    return this.#poller.isInTop;
-  }
-
-  /** The number of full answers since this instance began to read the room. */
-  get fullAnswers(): number {
-    return this.#poller.fullAnswers;
   }
 
   /**
@@ -246,7 +228,7 @@ export class OwnedRoom {
    * the poller here waits. Rejects if the poller or the follower fails.
    */
   async untilEnd(): Promise<void> {
-    await Promise.all([this.#reading, this.#following.then(() => this.#stopPolling())]);
+    await Promise.all([this.#polling, this.#following.then(() => this.#stopPolling())]);
   }
 
   /** Stops polling because the room has no viewers, and closes the room in the store. */
@@ -255,7 +237,7 @@ export class OwnedRoom {
     this.room.finish(RELEASED);
     this.#stopPolling();
     try {
-      await this.#reading;
+      await this.#polling;
     } finally {
       this.room.disconnect(); // if the release is not stored, the log does not end
     }
@@ -280,7 +262,7 @@ export class OwnedRoom {
     this.#windDown.abort();
     using limit = new Deadline(this.#clock, limitMs);
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
-    await this.#reading.catch(() => {}); // the failure, if any, concerns the next owner
+    await this.#polling.catch(() => {}); // the failure, if any, concerns the next owner
   }
 }
 

@@ -89,7 +89,7 @@ export class RoomExchange {
    */
   #isOut = ({ owned }: VideoEntry): boolean => {
     if (owned === undefined) return false;
-    const isWaiting = owned.absence !== undefined;
+    const isWaiting = owned.reading.absence !== undefined;
     return owned.egress.outMs > OUT_MS || (isWaiting && this.#parts.egresses.isCutOff);
   };
 

@@ -199,7 +199,7 @@ async function storeChat(
   await about.told(page.video);
   const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
-  telemetry.rooms.opened(videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
+  telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
   // The viewers that waited for a replay get all of it, so nothing counts as history.
   const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
   return { is: "opened", owned, historyEnd };

@@ -102,7 +102,7 @@ export class Rooms {
     const { rooms, viewers } = telemetry;
     rooms.watch({
       byState: () => this.#byState(),
-      countInTop: () => this.ownedEntries().filter(({ owned }) => owned?.isInTop).length,
+      countInTop: () => this.ownedEntries().filter(({ owned }) => owned?.reading.isInTop).length,
     });
     viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
     void background("rounds of the rooms", { clock, telemetry }, this.stopped, () => this.#tick());
@@ -297,8 +297,8 @@ export class Rooms {
   /** What this instance knows of a chat's room that is open here; undefined if it is not. */
   openHere(key: ChatKey): LocalRoom | undefined {
     const { roomState: state, viewerCount: viewers = 0, owned, room } = this.entryOf(key) ?? {};
-    const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
-    return state && { state, viewers, view: owned?.view ?? room?.view, reading };
+    const reading = owned && { egress: owned.egress.name, fullAnswers: owned.reading.fullAnswers };
+    return state && { state, viewers, view: owned?.reading.view ?? room?.view, reading };
   }
 
   /** The entry of a chat's video, unless that has the video's other chat open. */
@@ -315,7 +315,7 @@ export class Rooms {
 
   /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
   absenceOf(videoId: string): AwaitedAbsence | undefined {
-    return this.#entries.get(videoId)?.owned?.absence;
+    return this.#entries.get(videoId)?.owned?.reading.absence;
   }
 
   /** The room of a video, if it is open here. */
