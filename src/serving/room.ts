@@ -26,9 +26,9 @@ import type { RoomLog } from "./room-log.ts";
 import { SharedReads } from "./shared-reads.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
-import { type Beginning, type HistoryEnd, type StartingRoom, Starts } from "./starts.ts";
+import { type Beginning, type HistoryEnd, Starts } from "./starts.ts";
 import { type Chunk, Tail, type TailSettings } from "./tail.ts";
-import { Viewer, type ViewerHost } from "./viewer.ts";
+import { Viewer } from "./viewer.ts";
 
 export interface RoomSettings extends TailSettings {
   keepaliveMs: number;
@@ -78,7 +78,7 @@ export interface RoomParts {
   settings: RoomSettings;
 }
 
-export class Room implements ViewerHost, StartingRoom {
+export class Room {
   readonly key: ChatKey;
   readonly videoId: string;
   readonly chatType: ChatType;
@@ -119,6 +119,7 @@ export class Room implements ViewerHost, StartingRoom {
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
 
+  /** The newest cursor. */
   get head(): number {
     return this.tail.head;
   }
@@ -127,6 +128,7 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#end;
   }
 
+  /** Set if nothing follows the head: viewers that have everything get the terminal frame and are closed. */
   get streamEnd(): StreamEnd | undefined {
     return this.#bound ?? this.#end;
   }
@@ -307,13 +309,17 @@ export class Room implements ViewerHost, StartingRoom {
     if (!this.#disconnected.signal.aborted) this.#parts.telemetry.rooms.broken(this.key, error);
   }
 
+  /** A read broke the store's contract: the viewer cannot continue. */
   failed(viewer: Viewer, error: unknown): void {
     if (error instanceof RelayError) return; // its log was lost, or has begun again: it comes back
     this.broken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }
 
-  /** Below the tail's floor, the chunk is a page of the store. The tail has everything above it. */
+  /**
+   * The chunk after a cursor: below the tail's floor a promise of one of the store, which may go beyond
+   * `last`, the last cursor that is needed; else one of the tail, undefined if there is none yet.
+   */
   chunk(after: number, feed: Feed, last?: number): Chunk | Promise<Chunk> | undefined {
     return after < this.tail.floor ? this.#pages.page(after, feed) : this.tail.chunk(after, feed, last);
   }

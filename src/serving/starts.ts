@@ -2,8 +2,6 @@
  * Finds the cursor after which each viewer of a room starts: in the tail if it suffices, else in the log.
  * Positions that many viewers look for at the same time are read once for all of them.
  */
-import type { ChatType } from "../protocol/chat.ts";
-import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
@@ -11,8 +9,8 @@ import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { backfillCount, resumeCursor } from "./resume.ts";
+import type { Room } from "./room.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
-import type { Tail } from "./tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
 /** Messages in one read of the store that looks for a start. */
@@ -46,19 +44,8 @@ export interface Beginning {
   log?: LogPosition;
 }
 
-/** The room, as far as a start depends on it. */
-export interface StartingRoom {
-  readonly key: ChatKey;
-  readonly chatType: ChatType;
-  readonly tail: Tail;
-  /** Where the log is closed; undefined if it goes on. */
-  readonly closedAt: number | undefined;
-  /** Whether the tail has everything that the log has got since. */
-  readonly isFollowed: boolean;
-}
-
 export class Starts {
-  readonly #room: StartingRoom;
+  readonly #room: Room;
   readonly #log: RoomLog;
   #range: Promise<RoomRange> | undefined;
   /** What the video is, as the last read of the room has found it; undefined if nothing is known. */
@@ -67,7 +54,7 @@ export class Starts {
   /** The searches that are under way, by what they look for. */
   readonly #searches = new Map<string, Promise<number | undefined>>();
 
-  constructor(room: StartingRoom, log: RoomLog) {
+  constructor(room: Room, log: RoomLog) {
     this.#room = room;
     this.#log = log;
   }

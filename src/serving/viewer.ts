@@ -4,34 +4,17 @@
  * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
  * what its sink takes.
  */
-import type { Init, StreamEnd } from "../protocol/chat.ts";
+import type { Init } from "../protocol/chat.ts";
 import type { FactPlace } from "./fact-frames.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
+import type { Room } from "./room.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
 import type { Chunk } from "./tail.ts";
 
-/** What a viewer needs of its room. */
-export interface ViewerHost {
-  readonly videoId: string;
-  /** The newest cursor. */
-  readonly head: number;
-  /** Set if nothing follows the head: viewers that have everything get the terminal frame and are closed. */
-  readonly streamEnd: StreamEnd | undefined;
-  /**
-   * The chunk after a cursor: a promise if it is read from the store, undefined if there is none yet. `last`:
-   * the last cursor that is needed; a chunk from the store may go beyond it.
-   */
-  chunk(after: number, feed: Feed, last: number | undefined): Chunk | Promise<Chunk> | undefined;
-  leave(viewer: Viewer): void;
-  sent(bytes: number): void;
-  /** A read broke the store's contract: the viewer cannot continue. */
-  failed(viewer: Viewer, error: unknown): void;
-}
-
 export class Viewer implements SinkOwner {
   readonly feed: Feed;
-  readonly #room: ViewerHost;
+  readonly #room: Room;
   readonly #sink: Sink;
   /** Its places in the facts that its client asks for; undefined if it asks for none. */
   readonly #facts: readonly FactPlace[] | undefined;
@@ -50,7 +33,7 @@ export class Viewer implements SinkOwner {
    * honoured. `facts`: those that it is sent. It writes nothing before `start`.
    */
   constructor(
-    room: ViewerHost,
+    room: Room,
     sink: Sink,
     feed: Feed,
     cursor: number,
