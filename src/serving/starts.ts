@@ -66,7 +66,7 @@ export class Starts {
     try {
       return await this.#inLog(beginning, historyEnd);
     } catch (error) {
-      const nearest = isUnavailable(error) ? this.#nearestInMemory(beginning, historyEnd) : undefined;
+      const nearest = isUnavailable(error) ? this.#inMemory(beginning, historyEnd, true) : undefined;
       if (nearest === undefined) throw error;
       return nearest;
     }
@@ -110,38 +110,26 @@ export class Starts {
   }
 
   /**
-   * The start, if memory suffices: always for a log position in the tail; at an edge also for cursors and
-   * backfills.
+   * The start, if memory suffices: always for a log position in the tail; at an edge also for cursors, and
+   * for backfills that end with the head. `isAway`: the edge's origin does not answer, so a shorter backfill
+   * than that asked for will do.
    */
-  #inMemory(beginning: Beginning, historyEnd?: HistoryEnd): number | undefined {
-    const { log, lastEventId } = beginning;
-    const { tail } = this.#room;
-    if (log === "begin") return undefined;
-    if (log === "now") return typeof historyEnd === "number" ? historyEnd : tail.head;
-    const cursor = log ?? (this.#log.isRemote ? lastEventId : undefined);
-    if (cursor !== undefined) return tail.holds(cursor) ? cursor : undefined;
-    const { start, missing } = this.#backfillInTail(beginning, historyEnd) ?? {};
-    return missing === 0 ? start : undefined;
-  }
-
-  /** As `#inMemory`, at an edge whose origin is away: a shorter backfill than that asked for will do. */
-  #nearestInMemory(beginning: Beginning, historyEnd?: HistoryEnd): number | undefined {
-    const start = this.#inMemory(beginning, historyEnd);
-    if (start !== undefined || !this.#room.isFollowed) return start;
-    const nearest = this.#backfillInTail(beginning, historyEnd);
-    return nearest?.isAll === false ? nearest.start : undefined;
-  }
-
-  /** The tail's part of a backfill at an edge that ends with the head; undefined for any other start. */
-  #backfillInTail(
+  #inMemory(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
     historyEnd?: HistoryEnd,
-  ): { start: number; missing: number; isAll: boolean } | undefined {
-    const { tail, chatType } = this.#room;
-    const isBackfill = (log ?? lastEventId ?? from) === undefined && (historyEnd ?? tail.head) === tail.head;
-    if (!this.#log.isRemote || !isBackfill) return undefined;
+    isAway = false,
+  ): number | undefined {
+    const { tail, chatType, isFollowed } = this.#room;
+    const { isRemote } = this.#log;
+    if (log === "begin") return undefined;
+    if (log === "now") return typeof historyEnd === "number" ? historyEnd : tail.head;
+    const cursor = log ?? (isRemote ? lastEventId : undefined);
+    if (cursor !== undefined) return tail.holds(cursor) ? cursor : undefined;
+    if (!isRemote || from !== undefined || (historyEnd ?? tail.head) !== tail.head) return undefined;
     const count = backfillCount(backfill, chatType);
-    return { ...tail.backfill(count, filter), isAll: count === Number.POSITIVE_INFINITY };
+    const { start, missing } = tail.backfill(count, filter);
+    const willDo = isAway && isFollowed && count !== Number.POSITIVE_INFINITY;
+    return missing === 0 || willDo ? start : undefined;
   }
 
   async #inLog(
