@@ -74,9 +74,8 @@ export interface PollAnswer extends CallTimes {
   parts?: readonly [inTop: PollAnswer, all: PollAnswer];
 }
 
-/** An answer as it came: `header` may hold the view menu. */
-interface RawAnswer {
-  answer: PollAnswer | NoChatAnswer;
+/** The answer to one call: its raw `header` may hold the view menu. */
+interface RawAnswer extends PollAnswer {
   header: unknown;
 }
 
@@ -281,9 +280,9 @@ export class LiveChat {
    * `UpstreamError` of any fault.
    */
   async read(videoId: string, asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
-    const { answer: first, header } = await this.#ask(asked, options);
+    const first = await this.poll(asked, options);
     if (first.kind === "no chat" || asked.view === "all" || this.#settings.chatView === "top") return first;
-    const inMenu = tokenOfView(header, videoId, "all");
+    const inMenu = tokenOfView(first.header, videoId, "all");
     const offered = inMenu ?? asked.offered;
     if (offered === undefined) return { ...first, inTopBecause: "YouTube offers no token of all messages" };
     const isReplay = isReplayChat(asked.chatType);
@@ -320,7 +319,7 @@ export class LiveChat {
     isLast = false,
   ): Promise<PollAnswer | { kind: "none"; why: string; mayFollow: boolean }> {
     try {
-      const { answer } = await this.#ask(asked, options);
+      const answer = await this.poll(asked, options);
       return answer.kind === "no chat" || isSilent(answer, inTop)
         ? { kind: "none", why: "the token of all messages is silent", mayFollow: false }
         : answer;
@@ -337,11 +336,7 @@ export class LiveChat {
   }
 
   /** The answer to one call with the position's token. Rejects with `UpstreamError` of any fault. */
-  async poll(asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
-    return (await this.#ask(asked, options)).answer;
-  }
-
-  async #ask(asked: Position, options: CallOptions): Promise<RawAnswer> {
+  async poll(asked: Position, options: CallOptions): Promise<RawAnswer | NoChatAnswer> {
     const { playerOffsetMs: _, isOfPage, ...position } = asked;
     const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");
@@ -352,9 +347,9 @@ export class LiveChat {
           this.#credentials.refuse(asked.credentials);
         throw error;
       });
-    if (answer.kind === "no chat") return { answer, header: undefined };
+    if (answer.kind === "no chat") return answer;
     const { items, panels } = this.#read(answer.actions, position.panels, answer.mutations);
-    const read: PollAnswer = {
+    return {
       kind: "batch",
       ...times,
       items: isOfPage ? knownByText(items) : items,
@@ -363,8 +358,8 @@ export class LiveChat {
       actionCount: answer.actions.length,
       sentAt: answer.sentAt,
       token: continuation,
+      header: answer.header,
     };
-    return { answer: read, header: answer.header };
   }
 
   #read(
