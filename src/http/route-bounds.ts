@@ -42,7 +42,7 @@ function counted({ atOnce, waiting }: RequestBound): Row {
 }
 
 /** The rows, each for the requests of all its routes together. */
-const BOUNDS = {
+export const BOUNDS = {
   viewers: {
     atOnce: "`RELAY_MAX_VIEWERS`; of one address `RELAY_MAX_VIEWERS_PER_ADDRESS`",
     waiting: `\`RELAY_MAX_ROOMS\` + ${MAX_STRANGERS} videos, 30 s each`,
@@ -68,7 +68,7 @@ const BOUNDS = {
 type BoundName = keyof typeof BOUNDS;
 
 /** By route: the bound of its requests, and of those that have a parameter of their own. */
-const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, BoundName>>>> = {
+export const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, BoundName>>>> = {
   "/v1/stream": "viewers",
   "/v1/merged": "viewers",
   "/v1/log/:videoId": { "": "pages", live: "viewers" },
@@ -100,19 +100,4 @@ const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, 
 /** Throws an error if the route is not in the table. `url`: the route's pattern. */
 export function assertBounded(url: string): void {
   if (!(url.replace(/(?<=.)\/$/, "") in ROUTE_BOUNDS)) throw new Error(`${url} has no bound in ROUTE_BOUNDS`);
-}
-
-/** The table in Markdown. */
-export function boundsTable(): string {
-  const rows = Object.entries(BOUNDS).map(([name, { atOnce, waiting, inFlight }]) => {
-    const routes = Object.entries(ROUTE_BOUNDS).flatMap(([route, bound]) => {
-      const parts = typeof bound === "string" ? { "": bound } : bound;
-      const shown = `\`${route.replaceAll(/:(\w+)/g, "{$1}")}\``;
-      return Object.entries(parts)
-        .filter((part) => part[1] === name)
-        .map(([parameter]) => (parameter === "" ? shown : `${shown} with \`${parameter}\``));
-    });
-    return `| ${routes.join(", ")} | ${atOnce} | ${waiting} | ${inFlight} |\n`;
-  });
-  return `| Routes | At a time | Waiting | Bytes |\n|---|---|---|---|\n${rows.join("")}`;
 }

@@ -42,13 +42,6 @@ interface HeldOfItems {
   notices: HeldNotices;
 }
 
-export const NOTHING_HELD: HeldOfItems = {
-  messages: new Map(),
-  cursors: new Map(),
-  replacements: new Map(),
-  notices: new Map(),
-};
-
 /** The messages, and the memory after they are stored. */
 export interface Resolved extends ReadMemory {
   messages: readonly Message[];

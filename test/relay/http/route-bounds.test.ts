@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
 import { ROUTE_RIGHTS } from "../../../src/http/access/route-rights.ts";
-import { assertBounded, boundsTable, PAGES } from "../../../src/http/route-bounds.ts";
+import { assertBounded, BOUNDS, PAGES, ROUTE_BOUNDS } from "../../../src/http/route-bounds.ts";
 import { createServer } from "../../../src/http/server.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { countRequests } from "../../support/begun-requests.ts";
@@ -14,6 +14,21 @@ import { eventually } from "../../support/eventually.ts";
 import { withRoom } from "../../support/history.ts";
 import { roomsOn } from "../../support/rooms-on.ts";
 import { observe, ROOM } from "../../support/store-subject.ts";
+
+/** The table of docs/operations.md. */
+function boundsTable(): string {
+  const rows = Object.entries(BOUNDS).map(([name, { atOnce, waiting, inFlight }]) => {
+    const routes = Object.entries(ROUTE_BOUNDS).flatMap(([route, bound]) => {
+      const parts = typeof bound === "string" ? { "": bound } : bound;
+      const shown = `\`${route.replaceAll(/:(\w+)/g, "{$1}")}\``;
+      return Object.entries(parts)
+        .filter((part) => part[1] === name)
+        .map(([parameter]) => (parameter === "" ? shown : `${shown} with \`${parameter}\``));
+    });
+    return `| ${routes.join(", ")} | ${atOnce} | ${waiting} | ${inFlight} |\n`;
+  });
+  return `| Routes | At a time | Waiting | Bytes |\n|---|---|---|---|\n${rows.join("")}`;
+}
 
 describe("a route", () => {
   it("cannot be added without a bound", async () => {

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import type { JsonObject } from "../../../simulator/plain-json.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { completeInOrder, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
@@ -15,6 +15,7 @@ import { knownByText } from "../../../src/upstream/readers/notice.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { adding } from "../../support/chat-items.ts";
+import { NOTHING_HELD } from "../../support/nothing-held.ts";
 import { textAction } from "../../support/opening.ts";
 import { CONTEXT, roomLog } from "../../support/room-log.ts";
 

@@ -4,12 +4,13 @@ import { describe, it } from "node:test";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { MessageOf } from "../../../src/protocol/message.ts";
 import type { HeldMessage } from "../../../src/reading/batch/replacements.ts";
-import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { type PollBody, pollOf, post, session } from "../../support/api.ts";
 import { adding, COMMON, PAID, replyButton } from "../../support/chat-items.ts";
+import { NOTHING_HELD } from "../../support/nothing-held.ts";
 import { startRelay } from "../../support/relay.ts";
 import { CONTEXT } from "../../support/room-log.ts";
 

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { simulateInProcess } from "../../../simulator/index.ts";
 import type { Message } from "../../../src/protocol/message.ts";
-import { NO_MEMORY, NOTHING_HELD, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import type { Panels } from "../../../src/upstream/readers/panels.ts";
@@ -12,6 +12,7 @@ import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { timeOfDay } from "../../../src/upstream/readers/timestamp.ts";
 import { ExpectedMessages, withoutHash } from "../../chaos/expected-messages.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { NOTHING_HELD } from "../../support/nothing-held.ts";
 
 const UTC = timeOfDay("UTC");
 
