@@ -18,11 +18,11 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
   gap: Gap | undefined;
 }
 
-/** The unread time before an answer. */
+/** The unread time before an answer. Both may be set: the token of a page without messages covers nothing. */
 export interface SpanBefore {
-  /** The gap that may be in it if no token covers it; undefined if nothing can be missing. */
+  /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
   gap: Gap | undefined;
-  /** Whether it was so short that the token of a page with messages covers it. */
+  /** Whether the token of a page with messages covers the time. */
   isShort: boolean;
 }
 

@@ -72,8 +72,8 @@ export class LateAnswers {
     return Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
   }
 
-  /** Whether the page may be loaded now; uses up a permit. */
-  mayAskForPage(): boolean {
+  /** Permits a page now, unless it permitted one within the last minute. */
+  permitPage(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#pageAskedAt < PAGE_INTERVAL_MS) return false;
     this.#pageAskedAt = now;

@@ -251,7 +251,7 @@ export class Poller {
     const now = batch.answeredAt;
     const pageItems = this.#timeline.onPages;
     const { intervalMs } = this.#pace;
-    const unreadMs = this.#timeline.incompleteBy(batch, intervalMs);
+    const unreadMs = this.#timeline.permitPage(batch, intervalMs);
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
     const batches = this.#timeline.observe(answer, intervalMs);
     const added = await this.#append(batches, answer.position, options.signal);

@@ -114,20 +114,20 @@ export class ReadingTimeline {
   }
 
   /**
-   * The unread time before an answer, in milliseconds, if a page may be loaded to complete it: messages may
-   * be missing, and no page covers that time; uses up a permit. `intervalMs`: the interval of the polls if
-   * calls are fast.
+   * Permits a page that completes an answer, at most once a minute: if messages may be missing before it, and
+   * no page covers that time. Returns the unread time, in milliseconds; undefined if it permits none.
+   * `intervalMs`: the interval of the polls if calls are fast.
    */
-  incompleteBy(answer: PollAnswer, intervalMs: number): number | undefined {
+  permitPage(answer: PollAnswer, intervalMs: number): number | undefined {
     const [first, rest] = inTurn(answer, this.#windowMs);
     if (this.#isReplay || this.hasPages || rest) return undefined;
     const late = this.#lateAnswers.lateBy(first, intervalMs);
-    return late && this.#lateAnswers.mayAskForPage() ? late.ms : undefined;
+    return late && this.#lateAnswers.permitPage() ? late.ms : undefined;
   }
 
   /**
    * An answer came. Returns its batches, behind those of the pages that it follows: the fresh ones, or the
-   * page of an opening (`pages`), which replaces no lost token. `intervalMs`: as in `incompleteBy`.
+   * page of an opening (`pages`), which replaces no lost token. `intervalMs`: as in `permitPage`.
    */
   observe(answer: CompleteAnswer, intervalMs: number, pages = this.#pages): readonly ReadBatch[] {
     const [first, rest] = inTurn(answer, this.#windowMs);
@@ -164,8 +164,8 @@ export class ReadingTimeline {
   }
 
   /**
-   * A page said that the chat is off: nothing is said then. Returns the gap that may be before; none if the
-   * last check said the same (`wasOff`).
+   * A page said that the chat is off. Returns the gap that may be before it: messages of the time before the
+   * first such page may be missing. Between it and the next one (`wasOff`), nobody can say anything.
    */
   silent(times: CallTimes, wasOff: boolean): Gap | undefined {
     const { gap } = this.#besidePage({ ...times, items: [] });

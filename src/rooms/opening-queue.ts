@@ -116,10 +116,9 @@ export class OpeningQueue<T extends Disposable> {
   }
 
   /**
-   * Adds a video, not yet in line: its rank depends on its stored chats. It counts for one of its
-   * addresses, and for the next one once there are too many there; after the last of them, it is displaced,
-   * possibly before this returns, for the reason `full`. Those of the service itself (`address` empty) are
-   * never displaced.
+   * Adds a video; its `turn` puts it in line. It counts for one of its addresses at a time. If that one has
+   * too many videos, it counts for another one; if there is none, it is displaced for the reason `full`, even
+   * before this returns. The service itself (`address` empty) never has too many.
    */
   join(address: string, full: FullCause = "openings"): QueuedOpening<T> {
     const addresses = new Set([address]);

@@ -200,7 +200,8 @@ async function storeChat(
   const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
-  // The viewers that waited for a replay get all of it, so nothing counts as history.
+  // `hold.head` is the head before this append, which the room reads from the log like any other. The viewers
+  // that waited for a replay get all of it, so nothing counts as history.
   const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
   return { is: "opened", owned, historyEnd };
 }
