@@ -5,14 +5,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { unlessAborted } from "../base/deadline.ts";
+import { asString, dig, parseJson } from "../base/json.ts";
 import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
-import { wordsOf } from "../protocol/chat-standing.ts";
+import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
 import { type Featured, readFeatured } from "./featured.ts";
 import type { Followers } from "./follow.ts";
-import type { Store } from "./port.ts";
+import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
-import { absenceOf } from "./stored-absence.ts";
 
 interface Facts {
   /** The featured message; undefined if there is none. */
@@ -35,6 +35,13 @@ async function readStanding(store: Reads, key: ChatKey): Promise<string | undefi
   const room = await store.getRoom(key);
   const absence = room && absenceOf(room);
   return absence && wordsOf(absence);
+}
+
+/** Why a room waits for its chat, by its checkpoint; undefined if it does not wait. */
+export function absenceOf({ checkpoint }: Pick<RoomRecord, "checkpoint">): AwaitedAbsence | undefined {
+  const stored = dig(parseJson(checkpoint), "absence");
+  const [is, why] = [asString(dig(stored, "is")), asString(dig(stored, "why"))];
+  return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
 }
 
 /** See `Store.fact`. */

@@ -22,7 +22,7 @@ export interface RoomRecord {
   base: number;
   floor: number;
   head: number;
-  /** The poller's state, as JSON text. Others read only `stored-absence.ts` in it. */
+  /** The poller's state, as JSON text. Others read only its `absence` (`facts.ts`). */
   checkpoint: string;
   /** The time since the last append, in milliseconds, by the store's clock. */
   readAgoMs: number;
