@@ -2,6 +2,7 @@
 export class Counts<Key> {
   readonly #counts = new Map<Key, number>();
 
+  /** Whether the count of a key is above 0. */
   has(key: Key): boolean {
     return this.#counts.has(key);
   }
@@ -11,6 +12,7 @@ export class Counts<Key> {
     return this.#counts.keys();
   }
 
+  /** The count of a key; 0 if nothing of it is taken. */
   of(key: Key): number {
     return this.#counts.get(key) ?? 0;
   }

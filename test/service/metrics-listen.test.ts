@@ -50,7 +50,8 @@ describe("with RELAY_METRICS_LISTEN", () => {
         "/v1/rooms": 404,
         "/": 404,
       });
-      for (const at of [url, own]) await eventually(200, async () => (await fetch(`${at}/readyz`)).status);
+      const ready = '{"ready":true,"reasons":[]}';
+      for (const at of [url, own]) await eventually(ready, async () => (await fetch(`${at}/readyz`)).text());
       const answer = await fetch(`${own}/metrics`);
       assert.match(answer.headers.get("content-type") ?? "", /^text\/plain/);
       assert.match(await answer.text(), /^relay_build_info\{/m);

@@ -181,6 +181,8 @@ describe("a featured message", () => {
     chat.say([deletion("first")]);
     await viewer.untilFeatured(null, "first", null);
     assert.deepEqual((await show(relay)).body, { messageId: null });
+    await put(relay, "second");
+    await viewer.untilFeatured(null, "first", null, "second");
   });
 
   it("cannot be a deleted message", async (t) => {

@@ -6,7 +6,7 @@ import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-ch
 import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
-import { recorderOf } from "../../support/recorder-parts.ts";
+import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
 
 const HANDLE = "@somebody";
 const MINUTE = 60_000;
@@ -224,7 +224,7 @@ describe("a recorded channel", () => {
     const recordItself = () => {
       const deleted = new AbortController();
       const { signal } = deleted;
-      void recordChat(live.videoId, recorderOf(relay), { signal, deleted: signal, report: () => {} });
+      void recordChat(live.videoId, recorderOf(relay), { ...runUntil(signal), deleted: signal });
       return deleted;
     };
     const first = recordItself();
