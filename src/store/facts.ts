@@ -9,8 +9,8 @@ import { asString, dig, parseJson } from "../base/json.ts";
 import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
-import { type Featured, readFeatured } from "./featured.ts";
-import type { Followers } from "./follow.ts";
+import { type Featured, readChosen } from "./featured.ts";
+import type { FactMark, Followers } from "./follow.ts";
 import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
 
@@ -26,22 +26,35 @@ export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[Fa
 
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find" | "getRoom">;
 
-const READERS: Readonly<Record<FactName, (store: Reads, key: ChatKey) => Promise<Fact>>> = {
-  featured: async (store, key) => ({ name: "featured", value: await readFeatured(store, key) }),
-  standing: async (store, key) => ({ name: "standing", value: await readStanding(store, key) }),
-};
-
-async function readStanding(store: Reads, key: ChatKey): Promise<string | undefined> {
-  const room = await store.getRoom(key);
-  const absence = room && absenceOf(room);
-  return absence && wordsOf(absence);
+interface FoundFact {
+  fact: Fact;
+  mark: FactMark;
 }
+
+const READERS: Readonly<Record<FactName, (store: Reads, key: ChatKey) => Promise<FoundFact>>> = {
+  featured: async (store, key) => {
+    const choice = await store.getFeatured(key);
+    const value = choice && (await readChosen(store, key, choice));
+    return { fact: { name: "featured", value }, mark: choice?.at ?? null };
+  },
+  standing: async (store, key) => {
+    const room = await store.getRoom(key);
+    const absence = room && absenceOf(room);
+    const value = absence && wordsOf(absence);
+    return { fact: { name: "standing", value }, mark: room ? absenceText(room.checkpoint) : null };
+  },
+};
 
 /** Why a room waits for its chat, by its checkpoint; undefined if it does not wait. */
 export function absenceOf({ checkpoint }: Pick<RoomRecord, "checkpoint">): AwaitedAbsence | undefined {
   const stored = dig(parseJson(checkpoint), "absence");
   const [is, why] = [asString(dig(stored, "is")), asString(dig(stored, "why"))];
   return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
+}
+
+/** The absence in a checkpoint, without its braces; empty if there is none. `SWEEP` reads it likewise. */
+function absenceText(checkpoint: string): string {
+  return checkpoint.split('"absence":{')[1]?.split("}")[0] ?? "";
 }
 
 /** See `Store.fact`. */
@@ -52,16 +65,20 @@ export async function* followFact(
   signal: AbortSignal,
 ): AsyncGenerator<Fact, void, void> {
   let change = Promise.withResolvers<void>();
-  using _ = followers.onFact(key, name, () => change.resolve());
-  let last = await READERS[name](store, key);
-  yield last;
+  let last: FoundFact | undefined;
+  using _ = followers.onFact(key, name, (mark) => {
+    if (mark === undefined || mark !== last?.mark) change.resolve();
+  });
+  last = await READERS[name](store, key);
+  yield last.fact;
   try {
     for (;;) {
       await unlessAborted(change.promise, signal);
       change = Promise.withResolvers(); // one during the read must not be missed
       const next = await retryRead(clock, signal, () => READERS[name](store, key));
-      if (!isDeepStrictEqual(next, last)) yield next;
+      const isSame = isDeepStrictEqual(next.fact, last.fact);
       last = next;
+      if (!isSame) yield next.fact;
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -6,7 +6,7 @@
  */
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { Deletions, deletionIds, storedTarget } from "./blanking.ts";
-import type { Store } from "./port.ts";
+import type { FeaturedChoice, Store } from "./port.ts";
 import { decodeMessage, type EncodedMessage, isBlank, type StoredMessage } from "./stored-message.ts";
 
 /** A featured message, and when it was chosen, in wall milliseconds. */
@@ -20,8 +20,17 @@ type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
 /** The featured message of a chat; undefined if there is none. */
 export async function readFeatured(store: Reads, key: ChatKey): Promise<Featured | undefined> {
   const choice = await store.getFeatured(key);
-  const message = choice && (await undeleted(store, key, choice.messageId));
-  return message && { message, at: choice.at };
+  return choice && (await readChosen(store, key, choice));
+}
+
+/** The chosen message of a chat; undefined if the chat does not have it any more. */
+export async function readChosen(
+  store: Reads,
+  key: ChatKey,
+  { messageId, at }: FeaturedChoice,
+): Promise<Featured | undefined> {
+  const message = await undeleted(store, key, messageId);
+  return message && { message, at };
 }
 
 /** The message of a chat with this id; undefined if the chat does not have it, or it was deleted. */

@@ -19,11 +19,16 @@ const READ_MESSAGES = 500;
 /** The part of the store that a follower reads. */
 type Log = Pick<Store, "read" | "getRoom">;
 
+/**
+ * A short value that differs if what a fact is read from does. A look at many rooms can afford to read it.
+ */
+export type FactMark = string | number | null;
+
 /** The followers of all rooms of one store. */
 export class Followers {
   readonly #clock: Clock;
   readonly #byRoom = new Map<ChatKey, Set<Follower>>();
-  readonly #onFact = new Map<string, Set<() => void>>();
+  readonly #onFact = new Map<string, Set<(mark?: FactMark) => void>>();
   readonly #closing = new AbortController();
 
   constructor(clock: Clock) {
@@ -47,13 +52,16 @@ export class Followers {
     this.#each(key, (follower) => follower.finish(head, end));
   }
 
-  /** Call it when a fact of a room may have changed. */
-  factChanged(key: ChatKey, name: FactName): void {
-    for (const listener of this.#onFact.get(`${key} ${name}`) ?? []) listener();
+  /** Call it when a fact of a room may have changed. `mark`: see `onFact`. */
+  factChanged(key: ChatKey, name: FactName, mark?: FactMark): void {
+    for (const listener of this.#onFact.get(`${key} ${name}`) ?? []) listener(mark);
   }
 
-  /** Calls the listener each time a fact of a room may have changed, until it is disposed of. */
-  onFact(key: ChatKey, name: FactName, listener: () => void): Disposable {
+  /**
+   * Calls the listener each time a fact of a room may have changed, until it is disposed of. `mark`: that of
+   * the fact in the store; undefined if the caller does not know it.
+   */
+  onFact(key: ChatKey, name: FactName, listener: (mark?: FactMark) => void): Disposable {
     const fact = `${key} ${name}`;
     const listeners = this.#onFact.getOrInsertComputed(fact, () => new Set());
     listeners.add(listener);

@@ -1,14 +1,23 @@
 /** The event `standing` at each of several instances on one PostgreSQL. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { unlessAborted } from "../../src/base/deadline.ts";
 import type { StandingData } from "../../src/protocol/chat.ts";
-import { eventually } from "../support/eventually.ts";
+import { openStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { eventually, inTime } from "../support/eventually.ts";
 import { FeaturedViewer } from "../support/featured-viewer.ts";
 import { CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
-import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
+import { ownSchema, testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { roomsIn } from "../support/relay.ts";
+import { own } from "../support/store-reading.ts";
+import { openFor, ROOM } from "../support/store-subject.ts";
 
 const { skip, server } = await testPostgres();
+/** Between two looks at the rooms of the others while no notice arrives. */
+const LOOK_MS = 250;
 const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_GRACE_MS: "60000" } as const;
 
 describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
@@ -54,4 +63,51 @@ describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
       await newcomer("waiting", "live");
       await here("live", "waiting", "live", "waiting", "live");
     });
+
+  it("comes if it changes, is read, and changes back between two looks, and no notice arrives", async (t) => {
+    assert.ok(server);
+    const url = await ownSchema(t, server);
+    const reader = await openFor(t, url);
+    const hold = await own(reader, ROOM);
+    const change = (absence: object | undefined) =>
+      reader.append(hold, hold.head, [], JSON.stringify({ absence }));
+    await change(undefined);
+    const { clock, look } = handedLooks();
+    const shared = { ...SHARED_DEFAULTS, listenUrl: UNHEARD };
+    const other = await openStore(url, clock, new Telemetry(silentLog), shared);
+    const over = new AbortController();
+    t.after(() => other.close());
+    t.after(() => over.abort());
+    void other.follow(ROOM, hold.head, over.signal)[Symbol.asyncIterator]().next();
+    const facts = other.fact(ROOM, "standing", over.signal)[Symbol.asyncIterator]();
+    const next = async () => (await inTime(facts.next(), "the standing")).value?.value;
+    assert.equal(await next(), undefined);
+    await look();
+    await change({ is: "off", why: "it is off" });
+    other.factChanged(ROOM, "standing");
+    assert.match((await next()) ?? "", /it is off$/);
+    await change(undefined);
+    const shown = next();
+    await look();
+    assert.equal(await shown, undefined);
+  });
 });
+
+/** A clock of an instance that hears no notice: it looks at the others' rooms when the test says so. */
+function handedLooks(): { clock: Clock; look: () => Promise<void> } {
+  let looks = Promise.withResolvers<void>();
+  let isAsleep = Promise.withResolvers<void>();
+  const sleep: Clock["sleep"] = async (ms, signal) => {
+    if (ms !== LOOK_MS) return systemClock.sleep(ms, signal);
+    isAsleep.resolve();
+    await unlessAborted(looks.promise, signal);
+  };
+  const look = async () => {
+    await inTime(isAsleep.promise, "the wait for a look");
+    isAsleep = Promise.withResolvers();
+    looks.resolve();
+    looks = Promise.withResolvers();
+    await inTime(isAsleep.promise, "a look");
+  };
+  return { clock: { ...systemClock, sleep }, look };
+}

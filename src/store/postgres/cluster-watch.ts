@@ -1,8 +1,8 @@
 /**
  * Watches the other instances. One statement looks at all rooms that are followed here, after missed notices
- * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, changed facts,
- * ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed any
- * further, because their cursors now name other messages.
+ * and about every 1.5 s, so a lost notice delays followers by no more than that. It finds new heads, changed
+ * facts, ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed
+ * any further, because their cursors now name other messages.
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { nap, unlessAborted } from "../../base/deadline.ts";
@@ -10,7 +10,7 @@ import { FACT_NAMES, RELEASED } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Followers } from "../follow.ts";
+import type { FactMark, Followers } from "../follow.ts";
 import { isUnavailable } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
@@ -58,14 +58,14 @@ export const RELEASE = `update room r set state = 'released', detail = $2, final
   where ${UNOWNED} and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
 
-/** `featured`, `standing`: values that differ if these facts do. */
+/** `featured`, `standing`: the marks of these facts. */
 interface SweptRoom {
   is_same: boolean;
   video_id: string | null;
   base: number;
   head: number;
-  featured: number | null;
-  standing: string | null;
+  featured: FactMark;
+  standing: FactMark;
   is_final: boolean;
   lease_left_ms: number;
 }
@@ -214,7 +214,8 @@ export class ClusterWatch {
       followers.abort(key, new Error(`room ${key}: the store does not hold any more what it held`));
       return;
     }
-    for (const name of FACT_NAMES) if (row[name] !== seen?.[name]) followers.factChanged(key, name);
+    // Not compared with the last sweep: a fact may change, be read, and change back between two of them.
+    for (const name of FACT_NAMES) followers.factChanged(key, name, row[name]);
     if (row.is_final && !seen?.is_final) followers.resync(key);
     else followers.advanced(key, row.head);
     this.#seen.set(key, row);
