@@ -11,6 +11,7 @@ process.on("SIGUSR1", () => {});
 // src/cli/garbage-collections.ts says why.
 setFlagsFromString("--heap-growing-percent=50");
 setFlagsFromString("--no-flush-bytecode");
+if (Number.parseInt(process.versions.node, 10) >= 26) setFlagsFromString("--memory-reducer-delay-ms=60000");
 // In the system's folder for temporary files: a start takes half the time and less memory where it is not the first.
 // Threads and processes that this one starts find it in the environment.
 const { directory } = module.enableCompileCache();

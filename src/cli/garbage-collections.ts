@@ -1,8 +1,8 @@
 /**
- * Gives memory back to the system at quiet moments. A start and a wave of viewers leave garbage behind that
- * the engine would keep: it collects its old objects only when they have grown by a half (`ENGINE_OPTIONS`).
- * A full collection stops the event loop for one to three milliseconds per megabyte that is alive, so it
- * happens while the loop has little to do, the sooner the more the heap has grown, and else seldom.
+ * How the engine collects garbage. A full collection stops the event loop for one to three milliseconds per
+ * megabyte that is alive. One at a quiet moment also drops the classes of which no object is alive, and with
+ * them the optimized code that depends on them: the next wave of viewers takes up to twice as long. So there
+ * is one right after the start, when no code is optimized yet, and then one after a quiet minute at most.
  */
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
@@ -12,21 +12,30 @@ import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
 const MIB = 1024 * 1024;
+/** The first version of Node.js that has the last option. */
+const DELAY_SINCE = 26;
 /**
  * Options of the engine. With the first, its heap grows by a half before it collects: a flood then adds half
  * as much as by default, for somewhat more CPU while much is allocated. With the second, collections do not
- * drop the compiled code of functions that have rested, which the next wave of viewers needs. They must be
- * set before any module is loaded, as compiled code is kept only for the same options.
+ * drop the compiled code of functions that have rested, which the next wave of viewers needs. With the third,
+ * the engine waits a minute, and not eight quiet seconds, before it collects to give memory back. They must
+ * be set before any module is loaded, as compiled code is kept only for the same options.
  */
-export const ENGINE_OPTIONS = ["--heap-growing-percent=50", "--no-flush-bytecode"];
+export const ENGINE_OPTIONS = [
+  "--heap-growing-percent=50",
+  "--no-flush-bytecode",
+  ...(Number.parseInt(process.versions.node, 10) >= DELAY_SINCE ? ["--memory-reducer-delay-ms=60000"] : []),
+];
 
 const CHECK_MS = 1000;
-/** A collection is worth it once the heap is larger by this than after the last one. About 5,000 viewers. */
-export const GROWN_BYTES = 16 * MIB;
-/** The minimum time between two collections if it has grown by that; half of it after twice the growth. */
-export const PAUSE_MS = 60_000;
 /** The event loop is quiet below this share of the time since the last check. */
 const QUIET = 0.1;
+/** A collection is worth it once the heap is larger by this than after the last one. About 5,000 viewers. */
+export const GROWN_BYTES = 16 * MIB;
+/** How long the event loop must have been quiet since the last collection. */
+export const QUIET_MS = 60_000;
+/** After this time, viewers may have come: what the start has left is then collected as all else is. */
+export const START_MS = 10_000;
 
 /** What a collection needs of the engine; tests pass a substitute. */
 export interface Engine {
@@ -34,35 +43,33 @@ export interface Engine {
   heapBytes(): number;
   /** The share of the time since the last call in which the event loop was busy, from 0 to 1. */
   load(): number;
-  /**
-   * `thorough`: also gives the engine's free pages back at once. It drops the classes of which no object is
-   * alive, and with them optimized code: after a wave of viewers, the next wave would take twice as long.
-   */
+  /** `thorough`: also gives the engine's free pages back at once, and drops more of the optimized code. */
   collect(thorough: boolean): void;
 }
 
-/** Runs until the signal aborts. */
+/** Runs until the signal aborts. V8 collects by itself, too, but gives the memory of a flood back late. */
 export async function runCollections(
   clock: Clock,
   telemetry: Telemetry,
   signal: AbortSignal,
   engine: Engine = v8Engine(),
 ): Promise<void> {
+  const startedAt = clock.monotonic();
+  let isStarting = true;
   let keptBytes = 0;
-  let collectedAt = Number.NEGATIVE_INFINITY;
+  let quietMs = 0;
   await background("collections", { clock, telemetry }, signal, async () => {
     for (;;) {
       await clock.sleep(CHECK_MS, signal);
       const heapBytes = engine.heapBytes();
       keptBytes = Math.min(keptBytes, heapBytes); // the engine's own collections
-      const isQuiet = engine.load() < QUIET;
-      const growth = (heapBytes - keptBytes) / GROWN_BYTES;
-      const passedMs = clock.monotonic() - collectedAt;
-      if (!isQuiet || growth < 1 || passedMs < PAUSE_MS / growth) continue;
-      const isFirst = collectedAt === Number.NEGATIVE_INFINITY;
-      engine.collect(isFirst);
+      quietMs = engine.load() < QUIET ? quietMs + CHECK_MS : 0;
+      isStarting &&= clock.monotonic() - startedAt <= START_MS;
+      if (quietMs < (isStarting ? CHECK_MS : QUIET_MS) || heapBytes - keptBytes < GROWN_BYTES) continue;
+      engine.collect(isStarting);
       keptBytes = engine.heapBytes();
-      collectedAt = clock.monotonic();
+      quietMs = 0;
+      isStarting = false;
     }
   });
 }
