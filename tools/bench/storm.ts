@@ -2,12 +2,16 @@
  * A storm: viewers that return at once, each 50 messages behind, against a bare `node:net` loop and Nchan.
  * The bench measures the time until all have what they missed, and the server's CPU time for each. It also
  * measures the longest time in which a viewer who had stayed got nothing, although a message was sent every
- * 20 ms. All connections are open before, so only the requests and the answers count; with `--fresh 1` they
- * are opened in the measured time. With `--cursors 50`, the viewers return with 50 different cursors,
- * one message apart.
+ * 20 ms (`--every`; a slow machine cannot write more often to all of them). All connections are open before,
+ * so only the requests and the answers count; with `--fresh 1` they are opened in the measured time. With
+ * `--cursors 50`, the viewers return with 50 different cursors, one message apart. The service keeps its
+ * messages in memory; with `--disk 1`, on the disk.
  *
- *     npm run bench -- storm [--viewers 2000 --behind 50 --cursors 1 --fresh 0]
+ *     npm run bench -- storm [--viewers 2000 --behind 50 --cursors 1 --fresh 0 --every 20 --disk 0]
  */
+import { mkdtempDisposableSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startReaders } from "./readers.ts";
 import { startReturning } from "./returning.ts";
@@ -15,11 +19,17 @@ import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "
 import { nchanVersion, type Served, serveBare, serveNchan, serveRelay } from "./servers.ts";
 
 const VIDEO = "bench-video";
-const EVERY_MS = 20;
 /** Time for messages to arrive, and for the live ones to come evenly. */
 const SETTLED_MS = 500;
 
-const { viewers, behind, cursors, fresh } = settings({ viewers: 2000, behind: 50, cursors: 1, fresh: 0 });
+const { viewers, behind, cursors, fresh, every, disk } = settings({
+  viewers: 2000,
+  behind: 50,
+  cursors: 1,
+  fresh: 0,
+  every: 20,
+  disk: 0,
+});
 
 /** The id of the first message of a stream. */
 async function firstId(url: string): Promise<string> {
@@ -72,7 +82,7 @@ async function storm({ server, path, cursors, say }: Contestant, storms: Storms)
   let said: unknown;
   const live = setInterval(() => {
     said = say();
-  }, EVERY_MS);
+  }, every);
   await pause(SETTLED_MS);
   await stayed.received();
   const before = cpuMs(server.pid);
@@ -89,8 +99,12 @@ async function storm({ server, path, cursors, say }: Contestant, storms: Storms)
   return ms;
 }
 
-await using relay = await serveRelay({ RELAY_POLL_MIN_MS: `${EVERY_MS}` });
-const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
+using folder = mkdtempDisposableSync(join(tmpdir(), "bench-storm-"));
+await using relay = await serveRelay({
+  RELAY_POLL_MIN_MS: `${every}`,
+  RELAY_STORE: disk === 1 ? `sqlite:${join(folder.path, "relay.db")}` : "memory:",
+});
+const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: every });
 await using bare = await serveBare();
 await using nchan = await serveNchan();
 const contestants: Record<string, Contestant> = {
@@ -133,6 +147,8 @@ const rows = Object.entries(storms).map(([server, { ms, cpuMicros, standstillMs 
     behind,
     cursors: server === "relay" ? cursors : 1,
     fresh,
+    every,
+    disk,
     ...figures,
     ...peer,
     ...(server === "nchan" && { version: nchanVersion() }),
