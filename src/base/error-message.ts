@@ -1,8 +1,13 @@
-/** The message of an error: ours, or the upstream's, which may end with a full stop or not. */
+/** A thrown value and its message: ours, or the upstream's, which may end with a full stop or not. */
 
-/** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** The thrown value if it is an error, or an error with it as the message. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** The message of a thrown value. */
+export function messageOf(thrown: unknown): string {
+  return asError(thrown).message;
 }
 
 /** To be continued, or put into another sentence. */

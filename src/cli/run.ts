@@ -1,6 +1,7 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
 import { versionLine } from "../base/commit.ts";
 import { completeMaps } from "../base/complete-maps.ts";
+import { asError } from "../base/error-message.ts";
 import { COMMAND_NAME, licences } from "../base/own-files.ts";
 import { commandNamed } from "./commands.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -20,8 +21,7 @@ export async function run(args: readonly string[], io: ProcessIo): Promise<numbe
     return await dispatch(args, io);
   } catch (error) {
     if (isMissingPackage(error)) throw error;
-    const { message, exitCode = EXIT.failed }: Error & { exitCode?: number } =
-      error instanceof Error ? error : new Error(String(error));
+    const { message, exitCode = EXIT.failed }: Error & { exitCode?: number } = asError(error);
     io.stderr.write(named(`livechat-relay: ${message}\n`));
     return exitCode;
   }

@@ -3,6 +3,7 @@
  * a browser that looks for a page where there is none gets a page.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { asError } from "../base/error-message.ts";
 import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -36,8 +37,12 @@ export function answerErrors(
     const { config, url: route } = request.routeOptions;
     const known = knownError(error, config.faultCodes);
     if (known.code === "INTERNAL") {
-      // A request cut short by its client is not a failure, and nobody reads its answer.
-      if (reply.raw.destroyed) return void reply.hijack();
+      // A request cut short by its client is not a failure, and nobody reads its answer. Its address may be
+      // unknown before its connection is known to be closed.
+      if (reply.raw.destroyed || request.socket.remoteAddress === undefined) {
+        request.socket.destroy();
+        return void reply.hijack();
+      }
       telemetry.requests.failed(error, route);
     }
     if (error instanceof ChatAbsent) reply.header(STANDING_HEADER, error.absence.is);
@@ -58,7 +63,7 @@ function isForPerson(request: FastifyRequest): boolean {
 function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
   if (error instanceof UpstreamError && codes) return ofFault(error, codes);
   if (error instanceof ChatAbsent) return noLiveChat(error);
-  return toRelayError(error instanceof Error ? error : new Error(String(error)));
+  return toRelayError(asError(error));
 }
 
 /** Turns errors into those that clients of an open stream get. Logs failures of the service. */

@@ -24,7 +24,7 @@ import { withoutToken } from "./access/grant.ts";
 import { type Subjects, ViewerPlaces } from "./access/viewer-places.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowOrigins, type CorsSettings, corsHeaders } from "./cors.ts";
-import { createHttpServer } from "./create-http-server.ts";
+import { httpServer, inTurns, type RequestTimeouts } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { featuredRoute } from "./featured-route.ts";
 import { healthRoutes, type ProcessGroup } from "./health-routes.ts";
@@ -50,8 +50,7 @@ import { videoRoute } from "./video-route.ts";
 import { notFoundPage, type PageSettings, pageRoutes } from "./web-pages.ts";
 import { leaveToFirst, refuseStrangers } from "./worker-routes.ts";
 
-/** Limit of the URL and headers together, and of each. */
-const MAX_HEAD_BYTES = 16 * 1024;
+/** Limits of a request. */
 const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
@@ -61,23 +60,11 @@ const SMALL_BODY_BYTES = 16 * 1024;
 const MOST_LARGE_BODIES = 200;
 /** Connections to the server of the metrics. */
 const MOST_OPERATORS = 32;
-/** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
-const KEEP_ALIVE_MS = 72_000;
 
 /** What only an instance has that reads chats itself. */
 interface ReadingSettings {
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
-}
-
-/** How long a request may take to arrive. */
-export interface RequestTimeouts {
-  /** For its headers. */
-  headersMs: number;
-  /** For all of it. */
-  requestMs: number;
-  /** The interval at which Node looks for late requests. */
-  checkMs: number;
 }
 
 export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
@@ -140,7 +127,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
-    serverFactory: (handle) => httpServer(inFlight.listener(handle as RequestListener), timeouts),
+    serverFactory: (handle) => httpServer(inFlight.listener(inTurns(handle as RequestListener)), timeouts),
     rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     schemaController: { compilersFactory },
@@ -228,22 +215,6 @@ export function createMetricsServer(
   return app;
 }
 
-function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }: RequestTimeouts) {
-  const server = createHttpServer(
-    {
-      maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      connectionsCheckingInterval: checkMs,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      requireHostHeader: false, // Node's own refusal would not be JSON
-    },
-    listener,
-  );
-  // Node's own switch, which its types lack: clients that have closed their writing side get their answers.
-  return Object.assign(server, { httpAllowHalfOpen: true });
-}
-
 /** Limits the connections, whether they ask, wait or stream. */
 function boundConnections(server: Server, max: number, telemetry: Telemetry): void {
   if (max === Number.POSITIVE_INFINITY) return;
@@ -315,7 +286,7 @@ function boundRequests(app: FastifyInstance): void {
   app.addHook("preParsing", async (request, { raw }) => {
     const { method, headers } = request;
     const isSmall = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
-    if ((method !== "POST" && method !== "PUT") || isSmall) return;
+    if ((method !== "POST" && method !== "PUT") || isSmall || raw.destroyed) return;
     if (arriving.size >= MOST_LARGE_BODIES) throw atCapacity("bodies");
     arriving.add(request);
     raw.once("close", () => arriving.delete(request));

@@ -1,4 +1,5 @@
 /** The events of rooms and of the chats that they read, in log and metrics. */
+import { asError } from "../base/error-message.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ERRORS } from "../protocol/errors.ts";
@@ -53,7 +54,7 @@ export class RoomEvents {
 
   /** A room that could not be opened. `isTrouble`: there may be a chat, and the service has capacity. */
   refused(videoId: string, error: unknown, isTrouble: boolean): void {
-    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    const { name, message } = asError(error);
     const level = isTrouble ? "warn" : "info";
     this.#log[level]({ videoId, error: name, why: message }, "room not opened");
   }

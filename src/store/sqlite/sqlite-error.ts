@@ -1,7 +1,7 @@
 /** Describes a failure of SQLite for the operator: one line with the file and what to do. */
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { messageOf } from "../../base/error-message.ts";
+import { asError, messageOf } from "../../base/error-message.ts";
 import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
@@ -49,7 +49,7 @@ export function diskFull(message: string): Error {
 
 /** The system's refusal of a file, in the form of SQLite's own. */
 export function cannotOpen(error: unknown): Error {
-  return Object.assign(error instanceof Error ? error : new Error(String(error)), { errcode: CANTOPEN });
+  return Object.assign(asError(error), { errcode: CANTOPEN });
 }
 
 /** Whether the program failed, and not the store: errors of SQLite, Node.js and the system have a code. */
