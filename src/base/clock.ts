@@ -43,6 +43,11 @@ export function startedNow(clock: Clock): CallStart {
   return { startedAt: clock.monotonic(), startedUptime: clock.uptime() };
 }
 
+/** The wall time of a call's start, in milliseconds since 1970. */
+export function startedWallAt({ startedUptime }: CallStart, clock: Clock): number {
+  return clock.now() - (clock.uptime() - startedUptime);
+}
+
 /** The times of a call that is answered at this moment. */
 export function answeredNow(start: CallStart, clock: Clock): CallTimes {
   return {

@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { COMMAND_NAME } from "../base/own-files.ts";
 import type { Input } from "./flags.ts";
 import type { ProcessIo } from "./process-io.ts";
-import { isService, loopbackUrl } from "./running-service.ts";
 import { serve } from "./serve.ts";
+import { isService, loopbackUrl } from "./service-on-port.ts";
 import type { SERVE_FLAGS } from "./setting-table.ts";
 import { runUntilSignal } from "./signals.ts";
 

@@ -2,7 +2,7 @@
  * How much of each route there may be at a time: the requests that are served, those that wait, and the bytes
  * that they hold. A route that is not in the table cannot be added. docs/operations.md prints it.
  */
-import { MAX_STRANGERS } from "../rooms/rooms.ts";
+import { MAX_WAITING_VIDEOS } from "../rooms/rooms.ts";
 import { CHUNK_BYTES } from "../serving/tail.ts";
 import { ANSWER_LIMITS, PIPED_BYTES } from "./unread-responses.ts";
 
@@ -45,7 +45,7 @@ function counted({ atOnce, waiting }: RequestBound): Row {
 export const BOUNDS = {
   viewers: {
     atOnce: "`RELAY_MAX_VIEWERS`; of one address `RELAY_MAX_VIEWERS_PER_ADDRESS`",
-    waiting: `\`RELAY_MAX_ROOMS\` + ${MAX_STRANGERS} videos, 30 s each`,
+    waiting: `\`RELAY_MAX_ROOMS\` + ${MAX_WAITING_VIDEOS} videos, 30 s each`,
     inFlight: `${CHUNK_BYTES / KIB} KiB for a connection that does not read, twice that with several chats`,
   },
   videos: {

@@ -382,7 +382,7 @@ export class ChannelViewer {
         watch.ended(videoId);
         return "end";
       case "failed": {
-        if (rooms.isRead(videoId)) return undefined; // this viewer was slow: others read its next room
+        if (rooms.goesOn(videoId)) return undefined; // this viewer was slow: others read its next room
         const { code, message } = outcome.error;
         return this.#report(videoId, new RelayError(code, message), onFailure);
       }

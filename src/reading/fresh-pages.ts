@@ -18,12 +18,12 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
   gap: Gap | undefined;
 }
 
-/** The unread time before an answer. Both may be set: the token of a page without messages covers nothing. */
+/** The unread time before a page or an answer. Both may be set: a page without messages covers nothing. */
 export interface SpanBefore {
   /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
   gap: Gap | undefined;
   /** Whether the token of a page with messages covers the time. */
-  isShort: boolean;
+  isCovered: boolean;
 }
 
 /** Whether the page shows no chat message, so that it proves nothing. */
@@ -69,21 +69,21 @@ export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above">;
 export function withAnswer(
   pages: readonly FreshPage[],
   { items: read, above }: Pick<ReadBatch, "items" | "above">,
-  { gap, isShort }: SpanBefore,
+  { gap, isCovered }: SpanBefore,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
   if (!last) return [{ items: read, above, suspectedGap: gap }];
   const before = pages.slice(0, -1);
   if (isMute(last)) {
-    mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
+    mark(isCovered ? "answer: in time behind a mute page" : "answer: late behind a mute page");
     const merged = { ...last, items: mergeInOrder(last.items, knownByText(read)) };
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
   }
   const answer = areJoined(last.items, read) ? knownByText(read) : read;
   const merged = { ...last, items: mergeInOrder(last.items, answer) };
-  const isJoined = isShort || areJoined(last.items, answer);
-  if (!isShort)
+  const isJoined = isCovered || areJoined(last.items, answer);
+  if (!isCovered)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
   if (isJoined) return toBatches([...before, merged]);
   return [...toBatches(pages), { items: answer, suspectedGap: gap }];
@@ -103,8 +103,8 @@ export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read
 
 /**
  * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
- * leaves out others of their time. So the gap is written twice: before Top chat's messages, and where the
- * full answer begins.
+ * leaves out others of their time. So the gap is written twice: before the first new message of Top chat,
+ * and where the full answer begins. Only an overlap of that one disproves it.
  */
 export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
@@ -114,7 +114,7 @@ export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): 
     const inTop = batch.items.slice(0, Math.max(begin, 0));
     if (!batch.suspectedGap || !inTop.some(isChatInPlace)) return [batch];
     return [
-      { ...batch, items: inTop },
+      { ...batch, items: inTop, proof: parts[1].items },
       { ...batch, items: batch.items.slice(begin) },
     ];
   });

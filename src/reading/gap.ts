@@ -10,9 +10,9 @@ import type { ActionTime, Item } from "../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 
 export interface Gap {
-  /** Wall time of the last good answer before it, in milliseconds since 1970. */
+  /** The last wall time at which nothing was missing, in milliseconds since 1970. */
   sinceMs: number;
-  /** Wall time of the first good answer after it. */
+  /** The wall time at which reading went on, or the chat's end was found. */
   untilMs: number;
   reason: NonNullable<Details["gap"]>["reason"];
 }
@@ -50,6 +50,8 @@ export interface ReadBatch {
   above?: AboveChat | undefined;
   /** Whether the chat ends with them: then a gap is shown even if no message follows. */
   isLast?: boolean;
+  /** Items that disprove that gap if the room has one of them; by default the batch's own. */
+  proof?: readonly Item[];
 }
 
 /** Whether both contain the same chat message: then nothing is missing between them. */
@@ -108,9 +110,10 @@ export function showGaps(
   /** The messages that take down all that this page lacks. */
   const downAfter = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const { items, own, suspectedGap, above: shownAbove, isLast } of withMessages(batches, read)) {
+  for (const batch of withMessages(batches, read)) {
+    const { items, own, suspectedGap, above: shownAbove, proof = items, isLast } = batch;
     gap = lasting(gap, suspectedGap);
-    if (items.some((item) => isChatInPlace(item) && isKnown(item.message.id))) gap = undefined;
+    if (proof.some((item) => isChatInPlace(item) && isKnown(item.message.id))) gap = undefined;
     for (const message of own) {
       if (gap && !isKnown(message.id)) {
         show(gap);

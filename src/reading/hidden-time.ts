@@ -21,6 +21,14 @@ export class HiddenTime {
   }
 
   /**
+   * When the chat was last seen not to be hidden, once a page has said this. One that is off is not hidden.
+   * `known`: the same before the page; if it is undefined, the time begins now.
+   */
+  notHiddenAfter({ is }: Absence, known: number | undefined): number {
+    return is === "off" ? this.upstreamNow : (known ?? this.upstreamNow);
+  }
+
+  /**
    * The standing of a chat of which a page says this: over if it was hidden for too long. `notHiddenAt`: when
    * it was last seen not to be hidden; undefined if not known.
    */

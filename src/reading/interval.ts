@@ -30,7 +30,7 @@ export interface IntervalSettings {
  * Milliseconds from the start of the poll of this answer to the start of the next one. `page`: the items of
  * the page that the answer follows.
  */
-export function waitAfter(
+export function intervalAfter(
   answer: Pick<PollAnswer, "timeoutMs" | "actionCount" | "position" | "items">,
   { pollMinMs, pollMaxMs }: IntervalSettings,
   page: readonly Item[] = [],

@@ -93,15 +93,6 @@ export class OptionalPages {
     return page;
   }
 
-  /** The answer to the page's token. */
-  async answerAfter({ position }: Page, options: CallOptions): Promise<PollAnswer | undefined> {
-    const { egress, telemetry } = this.#parts;
-    const answer = await this.#attempt(options, (own) => egress.liveChat.read(this.#videoId, position, own));
-    if (answer?.kind === "batch") return answer;
-    telemetry.mark("quiet: no answer");
-    return undefined;
-  }
-
   /**
    * The result of the call; undefined if the upstream fails, throttles, or takes too long, or if the lease
    * cannot be proved meanwhile. Rejects with the signal's reason, and with any other error of the call.

@@ -8,7 +8,7 @@ import type { Demand } from "../upstream/egress/chat-load.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts";
+import { type IntervalSettings, intervalAfter, intervalBefore } from "./interval.ts";
 import { unreadBetween } from "./late-answers.ts";
 import { SlowCalls } from "./slow-calls.ts";
 
@@ -80,14 +80,14 @@ export class Pace {
   }
 
   /** From the start of the last poll to the start of the next one, in milliseconds; 0 if not known. */
-  get untilNextMs(): number {
+  get startToStartMs(): number {
     return intervalBefore(this.#slowCalls.excessMs, this.#intervalMs, this.#parts.settings);
   }
 
   /** An answer came. `pageItems`: of the page that gave this poll's token, if any. */
   observe(batch: PollAnswer, pageItems: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
-    this.#intervalMs = waitAfter(batch, settings, pageItems);
+    this.#intervalMs = intervalAfter(batch, settings, pageItems);
     this.#slowCalls.observe(batch);
     const unreadMs = unreadBetween(this.#last, batch);
     this.#last = batch;
@@ -104,7 +104,7 @@ export class Pace {
   #setDemand(): void {
     const { egress, settings } = this.#parts;
     const windowMs = settings.windowMs - this.#slowCalls.excessMs;
-    egress.setDemand(demandOf(this.#isReplay, this.untilNextMs || undefined, { windowMs }));
+    egress.setDemand(demandOf(this.#isReplay, this.startToStartMs || undefined, { windowMs }));
   }
 }
 

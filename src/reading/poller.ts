@@ -152,7 +152,7 @@ export class Poller {
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null && this.#tokenLostBecause === undefined) {
-          await this.#end(stop);
+          await this.#end(undefined, stop); // its last answer says so: it is read to its end
           return;
         }
         await this.#rest(next.delayMs, windDown);
@@ -217,7 +217,8 @@ export class Poller {
     if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#timeline.on("throttled");
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
-      return (await this.#refresh(options)) ?? (await this.#poll(options));
+      await this.#refresh(options);
+      return await this.#poll(options);
     } catch (error) {
       if (isUnavailable(error)) {
         this.#parts.telemetry.mark("poll: lease not proved");
@@ -277,24 +278,23 @@ export class Poller {
 
   /** One interval after the last good call's start; at most one interval from now, if the clock went back. */
   #atInterval(): Next {
-    const leftMs = this.#startedAt + this.#pace.untilNextMs - this.#parts.clock.monotonic();
-    return { delayMs: Math.min(this.#pace.untilNextMs, Math.max(0, leftMs)) };
+    const leftMs = this.#startedAt + this.#pace.startToStartMs - this.#parts.clock.monotonic();
+    return { delayMs: Math.min(this.#pace.startToStartMs, Math.max(0, leftMs)) };
   }
 
   /**
-   * Continues from a fresh page if the chat has been quiet for long and the page shows something new; else
-   * the old token continues.
+   * If the chat has been quiet for long, a fresh page that shows something new replaces the token; without
+   * one, the old token continues.
    */
-  async #refresh(options: CallOptions): Promise<Next | undefined> {
+  async #refresh(options: CallOptions): Promise<void> {
     const { clock } = this.#parts;
-    if (!this.#tokenHealth.isSuspect(clock.monotonic())) return undefined;
+    if (!this.#tokenHealth.isSuspect(clock.monotonic())) return;
     this.#tokenHealth.pageAsked(clock.monotonic());
     const unreadMs = clock.monotonic() - this.#startedAt;
     const page = await this.#optional.withNews(this.#position, unreadMs, options);
-    if (!page) return undefined;
+    if (!page) return;
     this.#timeline.keepPage(page, true);
-    const answer = await this.#optional.answerAfter(page, options);
-    return answer && this.#storeAnswer(answer, options);
+    this.#position = page.position;
   }
 
   /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */
@@ -332,16 +332,15 @@ export class Poller {
   }
 
   /**
-   * A page says that there is no chat. One that may return is waited for, and the store remembers it with the
-   * time of the last good answer: a page that says "off" is one, because nothing can be said then.
+   * A page says that there is no chat. One that may return is waited for. The store remembers it with the
+   * time of the last good answer. A page that says "off" is a good answer, because nothing can be said then.
    */
   async #absent(said: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
     const { about, clock, hidden, telemetry } = this.#parts;
     await about.told(said.video);
-    if (said.is === "off") this.#notHiddenAt = hidden.upstreamNow;
-    this.#notHiddenAt ??= hidden.upstreamNow;
+    this.#notHiddenAt = hidden.notHiddenAfter(said, this.#notHiddenAt);
     const absence = hidden.settled(said, this.#notHiddenAt);
-    if (!mayReturn(absence)) return this.#end(signal);
+    if (!mayReturn(absence)) return this.#end(this.#timeline.atEnd(this.#pace.intervalMs), signal);
     await this.#appendPendingPages(signal);
     const before = this.#awaited;
     if (!before) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
@@ -349,7 +348,7 @@ export class Poller {
     let gap: Gap | undefined;
     if (absence.is === "off") {
       const times = answeredNow(asked, clock);
-      gap = this.#timeline.silent(times, before?.isConfirmed === true && before.absence.is === "off");
+      gap = this.#timeline.foundOff(times, before?.isConfirmed === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
       this.#advanced(times.answeredAt);
       this.#timeline.on("off");
@@ -391,7 +390,7 @@ export class Poller {
 
   /** An answer without chat ends a replay. For a live chat a page decides. */
   async #onNoChat(signal: AbortSignal): Promise<Next> {
-    if (this.#isReplay) return this.#end(signal);
+    if (this.#isReplay) return this.#end(undefined, signal);
     this.#parts.telemetry.mark("poll: answer without chat");
     return this.#onTokenRefused(new UpstreamError("expired", "an answer without chat"), signal);
   }
@@ -425,6 +424,8 @@ export class Poller {
 
   async #countFailure(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
     const { appender, clock, settings, telemetry } = this.#parts;
+    // Between two looks for a chat that is awaited, nothing could fail.
+    if (this.#awaited && this.#failures === 0) this.#progressedAt = clock.monotonic();
     this.#failures += 1;
     telemetry.rooms.pollFailed(this.#videoId, this.#failures, why.message);
     const failingForMs = clock.monotonic() - this.#progressedAt;
@@ -441,8 +442,7 @@ export class Poller {
     return { delayMs: backoffMs * (0.5 + clock.random() / 2) };
   }
 
-  async #end(signal: AbortSignal): Promise<"over"> {
-    const gap = this.#timeline.atEnd(this.#pace.intervalMs);
+  async #end(gap: Gap | undefined, signal: AbortSignal): Promise<"over"> {
     await this.#appendPendingPages(signal);
     await this.#parts.appender.end(gap, this.#progressAt(this.#position), signal);
     return "over";

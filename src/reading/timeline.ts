@@ -62,6 +62,8 @@ export class ReadingTimeline {
    * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
    */
   #pages: readonly FreshPage[] = [];
+  /** Wall time of the last answer that brought something new, in milliseconds since 1970. */
+  #newsAt: number;
   /** The reason for a gap, if the next answer is late. */
   #reason: Gap["reason"] = REASON_AFTER.advanced;
 
@@ -73,6 +75,7 @@ export class ReadingTimeline {
     this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic());
+    this.#newsAt = last.wallAt;
   }
 
   /**
@@ -106,7 +109,10 @@ export class ReadingTimeline {
     return this.#pages.flatMap(({ items }) => items);
   }
 
-  /** A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown. */
+  /**
+   * A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown, and
+   * messages may be missing since the last ones.
+   */
   keepPage(page: Page, wasMute = false): void {
     if (wasMute) this.on("tokenMute");
     const { gap } = this.#besidePage(page, wasMute);
@@ -167,7 +173,7 @@ export class ReadingTimeline {
    * A page said that the chat is off. Returns the gap that may be before it: messages of the time before the
    * first such page may be missing. Between it and the next one (`wasOff`), nobody can say anything.
    */
-  silent(times: CallTimes, wasOff: boolean): Gap | undefined {
+  foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
     const { gap } = this.#besidePage({ ...times, items: [] });
     this.#lateAnswers.answered(times);
     return wasOff ? undefined : gap;
@@ -182,6 +188,7 @@ export class ReadingTimeline {
 
   /** An answer brought `count` new messages. */
   added(count: number, now: number): void {
+    if (count > 0) this.#newsAt = this.#lateAnswers.last.wallAt;
     this.#rate.observe(count, now);
   }
 
@@ -196,7 +203,7 @@ export class ReadingTimeline {
    */
   #betweenAnswers(first: Read, intervalMs: number): SpanBefore {
     const late = this.#lateAnswers.lateBy(first, intervalMs);
-    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isShort: !late };
+    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isCovered: !late };
   }
 
   /**
@@ -206,10 +213,11 @@ export class ReadingTimeline {
    */
   #besidePage(read: Read, wasMute = false): SpanBefore {
     const last = this.#lastRead;
+    const sinceMs = wasMute && !this.hasPages ? this.#newsAt : last.wallAt;
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
-    const isShort = unreadMs <= this.#windowMs;
-    const mayMiss = !isShort || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
-    return { gap: mayMiss ? this.#gapBetween(last.wallAt, read.wallAt) : undefined, isShort };
+    const isCovered = unreadMs <= this.#windowMs;
+    const mayMiss = !isCovered || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
+    return { gap: mayMiss ? this.#gapBetween(sinceMs, read.wallAt) : undefined, isCovered };
   }
 
   /** Replays have no gaps: their reading continues at their position. */

@@ -128,7 +128,7 @@ export class VideoEntry {
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#expire() || this.#makeWay(request)) return this.#host.admit(request, signal);
+    if (this.#dropExpired() || this.#dropOutdated(request)) return this.#host.admit(request, signal);
     const state = this.#state;
     const { ownership } = this.#host.sources;
     if (this.room && !this.#remembered) this.#assertChat(this.room, request);
@@ -187,7 +187,7 @@ export class VideoEntry {
   async tick(): Promise<void> {
     await this.room?.tick();
     if (this.viewerCount > 0) this.#host.sources.ownership.setViewers(this.#key, this.viewerCount);
-    this.#expire();
+    this.#dropExpired();
   }
 
   /** Hands the room on, if this instance reads it, and leaves it to the others for a while. */
@@ -214,6 +214,7 @@ export class VideoEntry {
       await this.#state.opening.done.catch(() => {});
     }
     if (this.#state.name === "releasing") await this.#state.done;
+    await this.#leaving;
     await this.owned?.windDown(limitMs);
   }
 
@@ -274,7 +275,7 @@ export class VideoEntry {
     open: () => Promise<AcquiredRoom | NoRoom>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
-    const next = await this.#absent(absence, rememberedMs ?? this.#host.settings.noChatMs);
+    const next = await this.#memoryOf(absence, rememberedMs ?? this.#host.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#waiting.hasReturning(range)) {
@@ -324,7 +325,7 @@ export class VideoEntry {
     const isHere = () => this.#state.name === "followed" && this.#state.followed === followed;
     const giveUp = (error: unknown) => {
       if (!isHere()) return;
-      room.broken(error);
+      room.logBroken(error);
       this.close();
     };
     room.follow().then(() => {
@@ -373,7 +374,7 @@ export class VideoEntry {
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */
-  async #absent(absence: Absence, rememberedMs: number): Promise<Absent> {
+  async #memoryOf(absence: Absence, rememberedMs: number): Promise<Absent> {
     const until = this.#in(rememberedMs);
     try {
       const stored = await this.#host.sources.stored(this.videoId);
@@ -399,7 +400,7 @@ export class VideoEntry {
           this.#host.telemetry.mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
-        owned.room.broken(error);
+        owned.room.logBroken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();
       },
@@ -439,7 +440,7 @@ export class VideoEntry {
 
   // [spec] Grace period elapses with no viewer | Polling stops (released)
   #release(owned: OwnedRoom): void {
-    const done = owned.release().catch((error) => owned.room.broken(error));
+    const done = owned.release().catch((error) => owned.room.logBroken(error));
     const releasing: State = { name: "releasing", done };
     this.#state = releasing;
     void done.then(() => {
@@ -463,8 +464,8 @@ export class VideoEntry {
     if (!isServed) this.#host.retire(room);
   }
 
-  /** Forgets a chat that has ended, or is not there, after its time. */
-  #expire(): boolean {
+  /** Forgets a chat that has ended, or is not there, after its time. Returns whether it did. */
+  #dropExpired(): boolean {
     const remembered = this.#remembered;
     if (!remembered) return false;
     const isUnwatched = remembered.name === "ended" && remembered.isReplay && this.viewerCount === 0;
@@ -482,8 +483,9 @@ export class VideoEntry {
   /**
    * Drops a room of the live chat that is not read here, if the viewer has a cursor of the replay: so the
    * live chat has ended, even if this instance has not heard of it. Its viewers come back, or get the rest.
+   * Returns whether it did.
    */
-  #makeWay({ replay }: StreamRequest): boolean {
+  #dropOutdated({ replay }: StreamRequest): boolean {
     const { room } = this;
     if (!replay || !room || isReplayChat(room.chatType)) return false;
     if (this.#state.name === "ended") this.#forget(this.#state);

@@ -3,25 +3,22 @@
  * with the chat, with its release, with another owner, or with the service. The instance holds it while it
  * opens, reads or closes it.
  */
-import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
+import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import type { Counts } from "../base/key-counts.ts";
-import { ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
   isReadable,
-  knownPosition,
   lastEgress,
-  lastReadAgoMs,
+  lastRead,
   memoryOf,
   notHiddenAt,
   positionOf,
 } from "../reading/batch/checkpoint.ts";
-import type { Gap } from "../reading/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
-import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
@@ -122,28 +119,6 @@ export class OwnedRoom {
     const last = lastRead(record, began, clock);
     const start = { position, ...last, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
-  }
-
-  /**
-   * Ends the stored room of a chat that is over, which the instance holds. If messages may be missing before
-   * the end of a live one, its last one is a gap.
-   */
-  static async end(
-    hold: Hold,
-    room: RoomRecord,
-    began: CallStart,
-    parts: OwnedRoomParts,
-  ): Promise<{ is: "ended" }> {
-    const { clock, store, telemetry } = parts;
-    const { videoId, chat } = chatOf(hold.key);
-    const { startedAt } = lastRead(room, began, clock);
-    const gap = chat === "live" ? gapUntilNow(room, began, parts) : undefined;
-    const position = knownPosition(room);
-    const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
-    await appender.appendOnce([{ items: [], suspectedGap: gap, isLast: true }], { position, startedAt });
-    await store.finish(hold, ENDED);
-    telemetry.rooms.ended(videoId, ENDED);
-    return { is: "ended" };
   }
 
   /** Begins to poll at once. The hold is its own from now on. `room`: the one that has followed the chat. */
@@ -264,51 +239,4 @@ export class OwnedRoom {
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
     await this.#polling.catch(() => {}); // the failure, if any, concerns the next owner
   }
-}
-
-/** The wall time of an earlier moment, in milliseconds since 1970. */
-function wallAt({ startedUptime }: CallStart, clock: Clock): number {
-  return clock.now() - (clock.uptime() - startedUptime);
-}
-
-/**
- * The times of the last read of a stored room. `began`: just before the room was taken. The store computed
- * the record's age (`lastReadAgoMs`) after that, so `began` minus the age can only be too early, which at
- * worst suspects a gap.
- */
-export function lastRead(record: RoomRecord, began: CallStart, clock: Clock): CallTimes {
-  const agoMs = lastReadAgoMs(record);
-  const [at, uptime] = [began.startedAt - agoMs, began.startedUptime - agoMs];
-  return {
-    startedAt: at,
-    startedUptime: uptime,
-    answeredAt: at,
-    answeredUptime: uptime,
-    wallAt: wallAt(began, clock) - agoMs,
-  };
-}
-
-/** The gap that may be between the last read of a stored room and a wall time. */
-export function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
-  return { sinceMs, untilMs, reason: reasonFor(room) };
-}
-
-/**
- * The gap before a page that has just said that nothing follows: the live chat is over, or off. Undefined if
- * the stored room was read in time until now, the time of the page included.
- */
-export function gapUntilNow(
-  room: RoomRecord,
-  began: CallStart,
-  { clock, settings }: OwnedRoomParts,
-): Gap | undefined {
-  const last = lastRead(room, began, clock);
-  const isLate = unreadBetween(last, answeredNow(began, clock)) > settings.windowMs;
-  return isLate ? gapBetween(last, room, wallAt(began, clock)) : undefined;
-}
-
-/** The reason of the gap when a room is read again. */
-function reasonFor(room: RoomRecord): Gap["reason"] {
-  if (!room.end) return absenceOf(room)?.is === "hidden" ? "hidden" : "down";
-  return room.end.state === "failed" ? "unreachable" : "unwatched";
 }

@@ -2,17 +2,26 @@
  * An opening of a video from its page: finds the chat that it has now, stores its first messages, and makes
  * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
  */
-import { type CallStart, startedNow } from "../base/clock.ts";
+import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt } from "../base/clock.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
-import { chatKey } from "../protocol/chat-key.ts";
+import { chatKey, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender } from "../reading/batch/appender.ts";
-import { isReadable, knownPosition, lastEgress, memoryOf, notHiddenAt } from "../reading/batch/checkpoint.ts";
-import type { ReadBatch } from "../reading/gap.ts";
-import { waitAfter } from "../reading/interval.ts";
+import {
+  isReadable,
+  knownPosition,
+  lastEgress,
+  lastRead,
+  memoryOf,
+  notHiddenAt,
+} from "../reading/batch/checkpoint.ts";
+import type { Gap, ReadBatch } from "../reading/gap.ts";
+import { intervalAfter } from "../reading/interval.ts";
+import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf } from "../reading/pace.ts";
 import { ReadingTimeline } from "../reading/timeline.ts";
+import { absenceOf } from "../store/facts.ts";
 import type { Hold } from "../store/ownership.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
@@ -22,16 +31,7 @@ import { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
 import { historyLength } from "../upstream/order.ts";
 import { OpeningYield } from "./opening-yield.ts";
-import {
-  gapBetween,
-  gapUntilNow,
-  hiddenTime,
-  isResumable,
-  isUnfinished,
-  lastRead,
-  OwnedRoom,
-  type OwnedRoomParts,
-} from "./owned-room.ts";
+import { hiddenTime, isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /**
@@ -41,7 +41,7 @@ import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 export type OpeningResult = Extract<AcquiredRoom, { is: "opened" }> | NoRoom | { is: "ended" | "elsewhere" };
 
 /** An opening that goes on. */
-interface Opening {
+interface PageOpening {
   videoId: string;
   applicant: Applicant;
   parts: OwnedRoomParts;
@@ -119,17 +119,17 @@ export async function openFromPage(
  * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a viewer
  * that waits has a cursor of the stored room, that is opened and waits, too.
  */
-async function withoutChat(opening: Opening, said: Absence): Promise<OpeningResult> {
+async function withoutChat(opening: PageOpening, said: Absence): Promise<OpeningResult> {
   const { videoId, applicant, parts, began, live, replay, about } = opening;
   const { room } = live;
   const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
   await about.told(absence.video);
   if (isFinal(absence)) {
-    if (isOpen(room)) return await OwnedRoom.end(live, room, began, parts);
+    if (isOpen(room)) return await endStored(live, room, began, parts);
     const replayKey = chatKey(videoId, "replay");
     if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
       await using last = replay ?? (await parts.store.ownership.take(replayKey));
-      if (isOpen(last?.room)) return await OwnedRoom.end(last, last.room, began, parts);
+      if (isOpen(last?.room)) return await endStored(last, last.room, began, parts);
     }
   }
   if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.hasReturning(room))
@@ -137,8 +137,30 @@ async function withoutChat(opening: Opening, said: Absence): Promise<OpeningResu
   return { is: "opened", owned: await openAwaited(opening, room, absence) };
 }
 
+/**
+ * Ends the stored room of a chat that is over, which the instance holds. If messages may be missing before
+ * the end of a live one, its last one is a gap.
+ */
+async function endStored(
+  hold: Hold,
+  room: RoomRecord,
+  began: CallStart,
+  parts: OwnedRoomParts,
+): Promise<{ is: "ended" }> {
+  const { clock, store, telemetry } = parts;
+  const { videoId, chat } = chatOf(hold.key);
+  const { startedAt } = lastRead(room, began, clock);
+  const gap = chat === "live" ? gapUntilNow(room, began, parts) : undefined;
+  const position = knownPosition(room);
+  const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
+  await appender.appendOnce([{ items: [], suspectedGap: gap, isLast: true }], { position, startedAt });
+  await store.finish(hold, ENDED);
+  telemetry.rooms.ended(videoId, ENDED);
+  return { is: "ended" };
+}
+
 /** Reads the chat's page and first answer, and stores them in its room. */
-async function readAndStore(opening: Opening, signal: AbortSignal): Promise<OpeningResult> {
+async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<OpeningResult> {
   const { videoId, applicant, parts, live, egress } = opening;
   const { clock, store, settings } = parts;
   const held = [live, opening.replay].filter((hold) => hold !== undefined);
@@ -182,7 +204,7 @@ async function readAndStore(opening: Opening, signal: AbortSignal): Promise<Open
 
 /** Stores a chat's page and first answer, and begins to poll. */
 async function storeChat(
-  { videoId, parts, began, egress, about }: Opening,
+  { videoId, parts, began, egress, about }: PageOpening,
   hold: Hold,
   { page, first }: BootstrappedChat,
 ): Promise<OpeningResult> {
@@ -197,7 +219,7 @@ async function storeChat(
   const progress = { position, startedAt, egress: egress.key, ...shown };
   const added = await appender.appendOnce(batches, progress);
   await about.told(page.video);
-  const start = { ...first, ...shown, intervalMs: waitAfter(first, settings, page.items) };
+  const start = { ...first, ...shown, intervalMs: intervalAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
   // `hold.head` is the head before this append, which the room reads from the log like any other. The viewers
@@ -208,25 +230,25 @@ async function storeChat(
 
 /** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
 async function openAwaited(
-  { parts, began, live }: Opening,
+  { parts, began, live }: PageOpening,
   record: RoomRecord,
   absence: AwaitedAbsence,
 ): Promise<OwnedRoom> {
   const { clock } = parts;
-  const isGood = absence.is === "off";
-  const { upstreamNow } = hiddenTime(parts);
-  const suspectedGap = isGood ? gapUntilNow(record, began, parts) : undefined;
+  const isOff = absence.is === "off"; // so its page is a good answer: nothing can be said
+  const suspectedGap = isOff ? gapUntilNow(record, began, parts) : undefined;
   const appender = new Appender(parts, live, memoryOf(record, false, parts));
   await appender.appendOnce([{ items: [], suspectedGap }], {
     position: knownPosition(record),
-    startedAt: isGood ? began.startedAt : lastRead(record, began, clock).startedAt,
-    notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
+    startedAt: isOff ? began.startedAt : lastRead(record, began, clock).startedAt,
+    notHiddenAt: hiddenTime(parts).notHiddenAfter(absence, notHiddenAt(record)),
     egress: lastEgress(record),
     absence,
   });
+  const readAt = startedNow(clock);
   const opened = (await parts.store.getRoom(live.key)) ?? record;
   const given = { awaited: { absence, isNew: true } };
-  return OwnedRoom.fromCheckpoint(live, opened, startedNow(clock), parts, given);
+  return OwnedRoom.fromCheckpoint(live, opened, readAt, parts, given);
 }
 
 /** The cursor of the last new message that is history (`historyLength`); undefined if none is. */
@@ -239,4 +261,29 @@ function lastOfHistory(
   const history = items.slice(0, historyLength(items, page.items));
   const ids = new Set(history.flatMap(({ message, replaces }) => [message.id, replaces?.as.id]));
   return added.findLast(({ id }) => ids.has(id))?.cursor;
+}
+
+/** The gap that may be between the last read of a stored room and a wall time. */
+function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
+  return { sinceMs, untilMs, reason: reasonFor(room) };
+}
+
+/**
+ * The gap before a page that has just said that nothing follows: the live chat is over, or off. Undefined if
+ * the stored room was read in time until now, the time of the page included.
+ */
+function gapUntilNow(
+  room: RoomRecord,
+  began: CallStart,
+  { clock, settings }: OwnedRoomParts,
+): Gap | undefined {
+  const last = lastRead(room, began, clock);
+  const isLate = unreadBetween(last, answeredNow(began, clock)) > settings.windowMs;
+  return isLate ? gapBetween(last, room, startedWallAt(began, clock)) : undefined;
+}
+
+/** The reason of the gap when a room is read again. */
+function reasonFor(room: RoomRecord): Gap["reason"] {
+  if (!room.end) return absenceOf(room)?.is === "hidden" ? "hidden" : "down";
+  return room.end.state === "failed" ? "unreachable" : "unwatched";
 }

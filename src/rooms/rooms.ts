@@ -33,7 +33,7 @@ import { endAll, windDownAll } from "./stop.ts";
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
-export const MAX_STRANGERS = 1000;
+export const MAX_WAITING_VIDEOS = 1000;
 
 interface RoomsSettings extends EntrySettings {
   keepaliveMs: number;
@@ -82,7 +82,7 @@ export class Rooms {
     this.#telemetry = telemetry;
     this.#settings = settings;
     this.slices = new Slices(clock);
-    const maxOpenings = settings.maxRooms + MAX_STRANGERS;
+    const maxOpenings = settings.maxRooms + MAX_WAITING_VIDEOS;
     this.openings = new OpeningQueue(clock, maxOpenings, () => sources.takeOpening?.());
     this.#host = {
       sources,
@@ -146,7 +146,7 @@ export class Rooms {
    * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, beside those of recordings
    * that have not begun, or if the service stops.
    */
-  assertViewerPlaces(count: number): void {
+  assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const reserved = this.#reserve?.places() ?? 0;
     const viewers = this.viewerCount - this.#exempt + reserved + count;
@@ -169,7 +169,7 @@ export class Rooms {
    * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (!request.isRecording) this.assertViewerPlaces(1);
+    if (!request.isRecording) this.assertBelowMaxViewers(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -215,7 +215,7 @@ export class Rooms {
     return log !== undefined || (lastEventId ?? 0) <= open.head;
   }
 
-  /** The room of a video's chat that is read or followed. (`openRoom` may also be one that has ended.) */
+  /** The room of a video's chat that is read or followed. */
   #activeRoom(videoId: string): Room | undefined {
     const entry = this.#entries.get(videoId);
     return entry?.chatType && entry.room;
@@ -318,13 +318,13 @@ export class Rooms {
     return this.#entries.get(videoId)?.owned?.reading.absence;
   }
 
-  /** The room of a video, if it is open here. */
-  openRoom(videoId: string): Room | undefined {
+  /** The room of a video that this instance has, open or remembered. */
+  roomOf(videoId: string): Room | undefined {
     return this.#entries.get(videoId)?.room;
   }
 
   /** Whether the chat has not ended, and this instance opens, reads or follows it. */
-  isRead(videoId: string): boolean {
+  goesOn(videoId: string): boolean {
     const { room, roomState } = this.#entries.get(videoId) ?? {};
     return room ? room.end === undefined : roomState === "bootstrapping";
   }

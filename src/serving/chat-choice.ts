@@ -82,8 +82,8 @@ export function endedChatForViewer(
 }
 
 /**
- * How much longer an ended chat counts as recent, in milliseconds; below 0 if it does no more. An end to come
- * is of a clock that was ahead.
+ * How much longer an ended chat counts as recent, in milliseconds; below 0 once it is not recent. An end in
+ * the future comes from a clock that was ahead, and counts by its distance.
  */
 export function leftAfterEnd(endedAgoMs: number, keptMs: number): number {
   return keptMs - Math.abs(endedAgoMs);

@@ -25,7 +25,10 @@ export function parseCursor(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cursor) ? cursor : undefined;
 }
 
-/** The cursor to resume after; undefined if `lastEventId` is absent or not of this room. */
+/**
+ * The cursor to resume after; undefined if `lastEventId` is absent or not of this room. 0 asks for
+ * everything. Test: "skip nothing silently after a failover that may have lost data".
+ */
 export function resumeCursor(range: CursorRange, lastEventId: number | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId > range.head) return undefined;
   if (lastEventId >= range.floor) return lastEventId;

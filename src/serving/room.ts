@@ -17,10 +17,10 @@ import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { BetweenPolls } from "./between-polls.ts";
 import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
+import { PollingReaders } from "./polling-readers.ts";
 import type { CursorRange } from "./resume.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -89,7 +89,7 @@ export class Room {
   readonly #pages: SharedReads;
   readonly #starts: Starts;
   /** The readers that poll, between two polls. */
-  readonly #betweenPolls = new BetweenPolls();
+  readonly #pollingReaders = new PollingReaders();
   readonly #disconnected = new AbortController();
   /** The facts that viewers have asked for. */
   readonly #facts = new Map<FactName, FactFrames>();
@@ -144,7 +144,7 @@ export class Room {
   }
 
   get viewerCount(): number {
-    return this.#viewers.size + this.#adding + this.#betweenPolls.count;
+    return this.#viewers.size + this.#adding + this.#pollingReaders.count;
   }
 
   now(): number {
@@ -196,15 +196,15 @@ export class Room {
       if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#disconnected.signal);
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
-      if (sink.form.isWhole) this.#betweenPolls.asked();
+      if (sink.form.isWhole) this.#pollingReaders.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
       const feed = this.feeds.join(sink.form, filter);
       const viewer = new Viewer(this, sink, feed, cursor, reported, places);
       this.#viewers.add(viewer);
       this.#parts.census.viewers += 1;
+      viewer.start(this.#init(cursor));
       // If the room was disconnected meanwhile, the viewer is ended and reconnects to the room's next owner.
-      if (this.#disconnected.signal.aborted) viewer.end();
-      else viewer.start(this.#init(cursor));
+      if (this.#disconnected.signal.aborted && this.#viewers.has(viewer)) viewer.end();
     } finally {
       this.#adding -= 1;
       this.#reportIdle();
@@ -233,7 +233,7 @@ export class Room {
     if (!this.#hasStanding) return;
     const { signal } = this.#disconnected;
     await retryRead(this.#parts.clock, signal, () => this.#known("standing")).catch((error) =>
-      this.broken(error),
+      this.logBroken(error),
     );
   }
 
@@ -245,7 +245,7 @@ export class Room {
         this.videoId,
         store.fact(this.key, name, this.#disconnected.signal),
         () => inSlices(this.#viewers, clock, (viewer) => viewer.pump()),
-        (error) => this.broken(error),
+        (error) => this.logBroken(error),
       );
     const frames = this.#facts.getOrInsertComputed(name, begin);
     try {
@@ -274,7 +274,7 @@ export class Room {
     if (!this.#viewers.delete(viewer)) return;
     this.#parts.census.viewers -= 1;
     this.feeds.leave(viewer.feed);
-    if (viewer.feed.form.isWhole) this.#betweenPolls.answered(this.now());
+    if (viewer.feed.form.isWhole) this.#pollingReaders.answered(this.now());
     this.#reportIdle();
   }
 
@@ -288,7 +288,7 @@ export class Room {
     const { keepaliveMs } = this.#parts.settings;
     this.#pages.tick();
     this.tail.forget();
-    if (this.#betweenPolls.expire(this.now())) this.#reportIdle();
+    if (this.#pollingReaders.expire(this.now())) this.#reportIdle();
     if (this.now() < this.#keepaliveDueAt) return;
     this.#keepaliveDueAt = this.now() + keepaliveMs;
     await inSlices(this.#viewers, clock, (viewer) => viewer.keepalive());
@@ -305,14 +305,14 @@ export class Room {
     for (const viewer of this.#viewers) viewer.end();
   }
 
-  broken(error: unknown): void {
+  logBroken(error: unknown): void {
     if (!this.#disconnected.signal.aborted) this.#parts.telemetry.rooms.broken(this.key, error);
   }
 
   /** A read broke the store's contract: the viewer cannot continue. */
-  failed(viewer: Viewer, error: unknown): void {
+  logFailed(viewer: Viewer, error: unknown): void {
     if (error instanceof RelayError) return; // its log was lost, or has begun again: it comes back
-    this.broken(error);
+    this.logBroken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }
 

@@ -1,6 +1,7 @@
 /**
- * Finds the cursor after which each viewer of a room starts: in the tail if it suffices, else in the log.
- * Positions that many viewers look for at the same time are read once for all of them.
+ * Finds the cursor after which each viewer of a room starts: in the store's log, but in memory for positions
+ * of `/v1/log` in the tail, and at an edge where the tail suffices. What many viewers look for at the same
+ * time is read once for all of them.
  */
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
@@ -109,23 +110,32 @@ export class Starts {
     return this.#range;
   }
 
-  /**
-   * The start, if memory suffices: always for a log position in the tail; at an edge also for cursors, and
-   * for backfills that end with the head. `isAway`: the edge's origin does not answer, so a shorter backfill
-   * than that asked for will do.
-   */
-  #inMemory(
-    { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
-    historyEnd?: HistoryEnd,
-    isAway = false,
-  ): number | undefined {
-    const { tail, chatType, isFollowed } = this.#room;
-    const { isRemote } = this.#log;
+  /** The start, if memory suffices. `isAway`: as in `#edgeStart`. */
+  #inMemory(beginning: Beginning, historyEnd?: HistoryEnd, isAway = false): number | undefined {
+    if (beginning.log !== undefined) return this.#logInTail(beginning.log, historyEnd);
+    return this.#log.isRemote ? this.#edgeStart(beginning, historyEnd, isAway) : undefined;
+  }
+
+  /** A position of the log, if the tail has it. */
+  #logInTail(log: LogPosition, historyEnd: HistoryEnd | undefined): number | undefined {
+    const { tail } = this.#room;
     if (log === "begin") return undefined;
     if (log === "now") return typeof historyEnd === "number" ? historyEnd : tail.head;
-    const cursor = log ?? (isRemote ? lastEventId : undefined);
-    if (cursor !== undefined) return tail.holds(cursor) ? cursor : undefined;
-    if (!isRemote || from !== undefined || (historyEnd ?? tail.head) !== tail.head) return undefined;
+    return tail.holds(log) ? log : undefined;
+  }
+
+  /**
+   * At an edge, a cursor in the tail, or a backfill that ends with the head. `isAway`: the edge's origin does
+   * not answer, so a shorter backfill than that asked for will do.
+   */
+  #edgeStart(
+    { lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
+    historyEnd: HistoryEnd | undefined,
+    isAway: boolean,
+  ): number | undefined {
+    const { tail, chatType, isFollowed } = this.#room;
+    if (lastEventId !== undefined) return tail.holds(lastEventId) ? lastEventId : undefined;
+    if (from !== undefined || (historyEnd ?? tail.head) !== tail.head) return undefined;
     const count = backfillCount(backfill, chatType);
     const { start, missing } = tail.backfill(count, filter);
     const willDo = isAway && isFollowed && count !== Number.POSITIVE_INFINITY;

@@ -122,7 +122,10 @@ export class Tail {
     this.#sharedBytes = 0;
   }
 
-  /** Blanks the deleted messages like the store, for later viewers. */
+  /**
+   * Blanks the deleted messages like the store, for later viewers: a follower hears of no other deletion.
+   * Test: "blank deleted messages for later viewers of each instance".
+   */
   #blankFor(messages: readonly StoredMessage[]): void {
     const deletions = new Deletions();
     for (const message of messages) {

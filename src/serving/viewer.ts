@@ -171,7 +171,7 @@ export class Viewer implements SinkOwner {
   /** An inconsistency costs only this viewer its connection: it resumes by its cursor. */
   #fail(error: unknown): void {
     if (!this.#isOpen) return; // it has left, and its room may have ended the read
-    this.#room.failed(this, error);
+    this.#room.logFailed(this, error);
     this.reset();
   }
 

@@ -25,7 +25,6 @@ export const MARKS = [
   "late: page not given",
   "quiet: page not given",
   "quiet: nothing new",
-  "quiet: no answer",
   "move: live chat needs a page",
   "move: replay goes on",
   "pages: stored alone",

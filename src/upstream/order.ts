@@ -80,6 +80,7 @@ function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
  * Completes an answer from a page that was loaded after it. Items of the page beyond the answer's newest, or
  * beyond `heldSince` if that is later, are dropped: the next answer brings them, with everything in between.
  * `heldSince`, in the format of `publishedAt`: nothing sent before it comes in a later answer.
+ * Test: "leave what the page of a late answer shows beyond it to the next answer".
  */
 export function completeInOrder(
   answer: readonly Item[],

@@ -7,7 +7,7 @@ import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
 import { Port } from "../listener.ts";
 import { openFilesFor } from "../open-files.ts";
-import { isService } from "../running-service.ts";
+import { isService } from "../service-on-port.ts";
 import { sizeOf, type Tell } from "./finding.ts";
 
 /** As in the alert RelayDiskLow. */

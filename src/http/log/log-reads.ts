@@ -166,7 +166,7 @@ export class LogReads {
   ): Promise<LogPart | undefined> {
     const { rooms, source, isBlanking } = this.#parts;
     if (source instanceof Origin) {
-      const room = rooms.openRoom(videoId);
+      const room = rooms.roomOf(videoId);
       const isAsked = room && chatNamed(room.chatType) === (chat ?? "live"); // else only the origin knows
       return isAsked ? heldPart(room, position, isBlanking()) : undefined;
     }

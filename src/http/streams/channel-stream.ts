@@ -79,7 +79,7 @@ async function seen(
   { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
   gone: AbortSignal,
 ): Promise<void> {
-  rooms.assertViewerPlaces(1);
+  rooms.assertBelowMaxViewers(1);
   const stopped = new AbortController();
   const place = { end: () => stopped.abort() };
   try {
@@ -88,5 +88,5 @@ async function seen(
   } catch (error) {
     if (gone.aborted || !stopped.signal.aborted) throw error;
   }
-  rooms.assertViewerPlaces(1);
+  rooms.assertBelowMaxViewers(1);
 }

@@ -79,7 +79,7 @@ export function openMerged(
   open: () => BodySink,
 ): void {
   const { rooms, videoChannels } = served;
-  rooms.assertViewerPlaces(videoIds.length + channels.length);
+  rooms.assertBelowMaxViewers(videoIds.length + channels.length);
   using owned = new DisposableStack();
   const watches = channels.map((channel, i) => ({
     watch: owned.use(served.channels.watch(channel, address)),

@@ -111,7 +111,10 @@ export function openBody(
   return new SocketSink(takeSocket(response), form, backpressure, onClosed, endsByItself);
 }
 
-/** Whether the request has no body and its answer will be chunked. */
+/**
+ * Whether the request has no body and its answer will be chunked. Others need Node's parser to the end.
+ * Test: "that speaks HTTP/1.0; it is served, without chunks".
+ */
 export function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
 }

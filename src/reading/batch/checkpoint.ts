@@ -2,7 +2,7 @@
  * The data stored with each append, so that a room continues after a restart: the upstream's position and the
  * room's memory. Reading is strict: an unreadable memory is reported and leads to a gap.
  */
-import type { Clock } from "../../base/clock.ts";
+import { type CallStart, type CallTimes, type Clock, startedWallAt } from "../../base/clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
 import { type Chat, chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import type { AwaitedAbsence } from "../../protocol/chat-standing.ts";
@@ -126,9 +126,26 @@ export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefin
  * Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. If
  * that cannot be read, `memoryOf` reports it.
  */
-export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
+function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
   const agoMs = readAgoMs < -CORRECTED_MS ? UNKNOWN_AGO_MS : Math.max(0, readAgoMs);
   return agoMs + (storedAgoMs(parseJson(checkpoint)) ?? 0);
+}
+
+/**
+ * The times of the last read of a stored room. `began`: just before the room was taken. The store computed
+ * the record's age (`lastReadAgoMs`) after that, so `began` minus the age can only be too early, which at
+ * worst suspects a gap.
+ */
+export function lastRead(record: RoomRecord, began: CallStart, clock: Clock): CallTimes {
+  const agoMs = lastReadAgoMs(record);
+  const [at, uptime] = [began.startedAt - agoMs, began.startedUptime - agoMs];
+  return {
+    startedAt: at,
+    startedUptime: uptime,
+    answeredAt: at,
+    answeredUptime: uptime,
+    wallAt: startedWallAt(began, clock) - agoMs,
+  };
 }
 
 /** The checkpoint's age when it was stored; undefined if it cannot be read. */

@@ -242,7 +242,7 @@ export class ChannelWatch implements WatchedChannel {
     const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
     const room = await store.getRoom(videoId).catch(ifUnavailable(undefined));
     const trouble = this.#troubles.get(videoId) ?? {};
-    trouble.notHiddenAt ??= (room && notHiddenAt(room)) ?? hidden.upstreamNow;
+    trouble.notHiddenAt = hidden.notHiddenAfter(absence, trouble.notHiddenAt ?? (room && notHiddenAt(room)));
     this.#takeStanding(videoId, hidden.settled(absence, trouble.notHiddenAt));
   }
 

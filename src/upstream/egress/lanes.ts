@@ -28,7 +28,7 @@ function maxPolls(slack: number): number {
 }
 
 export class Lanes {
-  /** Lanes that share slots: all that have no more than this number use no more together. */
+  /** Groups of lanes: all calls in flight of the `lanes` together use at most `slots`. */
   readonly #sharing: readonly { slots: number; lanes: readonly Lane[] }[];
   readonly #inFlight = zeros();
   /** The number of calls other than polls, and which of them was the last one of each lane. */

@@ -1,8 +1,8 @@
 /**
  * All egresses. Chooses the least loaded that works; one that is throttled or down only if none works.
  *
- * Also knows whether this instance reaches the upstream at all: not from the first room or opening that it
- * gives up because the upstream is silent (`Silence`) until any answer. Meanwhile the breakers try, and the
+ * Also knows whether this instance reaches the upstream at all. It counts as cut off once it has given up a
+ * room or an opening because of silence (`Silence`), until any answer. Meanwhile the breakers try, and the
  * instance takes no room from others. Silence alone does not suffice: if no other instance wants the rooms,
  * this one must read them as soon as it can.
  */

@@ -1,7 +1,8 @@
 /**
  * Joins the two forms of one gift in jewels, an item of the list and a widget, into one message of a room:
  * the form that came first. Neither has the other's id, and outside of replays neither has a time, so the
- * recent gifts of a room are remembered.
+ * recent gifts of a room are remembered. After a pause of any length, the next answer may have the other
+ * form. Test: "waits ten seconds for its other form, or for the first answer after that".
  */
 import { asArray, asObject, asString, dig } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -284,6 +284,36 @@ it("a live chat whose token brings nothing from the first poll on loads a page a
   assert.ok(tookMs > 600_000 && tookMs <= 603_000 + SPACING_MS, `${tookMs}`);
 });
 
+it("continues by the token of the page that a mute token led to, although its first poll fails", async () => {
+  const scenario = { mute: true, timeoutMs: 3000, onlyInAll: () => false };
+  const { relay, saidFrom, chat, viewer } = await readUntil(5, scenario);
+  chat.say(saidFrom(6, 9));
+  chat.change({ mute: false });
+  await relay.advance(590_000);
+  await relay.requested("popout");
+  relay.upstream.fault({ on: "get_live_chat", times: 1, as: "reset" });
+  await viewer.untilMessages(9);
+  chat.say(saidFrom(10));
+  await relay.advance(10_000);
+  assert.deepEqual(viewer.ids.map(Number), numbers(1, 10));
+});
+
+it("a gap behind a mute token begins with the last answer that brought something", async () => {
+  const { relay, saidFrom, chat, viewer } = await readUntil(5, { page: 5, timeoutMs: 3000 });
+  await relay.advance(30_000);
+  chat.say(saidFrom(6));
+  await viewer.untilMessages(6);
+  const newsAt = relay.clock.now();
+  const dead = failAlways(relay, "get_live_chat", { status: 200, body: deadAnswer(relay) });
+  chat.say(saidFrom(7, 20));
+  await relay.requested("popout");
+  dead();
+  await viewer.until(() => viewer.messages.some(({ message }) => message.type === "gap"), "a gap");
+  const told = relay.log.find(({ msg }) => /^messages may be missing/.test(String(msg)));
+  const since = String(told?.since);
+  assert.ok(Math.abs(Date.parse(since) - newsAt) < 3000, `since ${since}, new until ${newsAt}`);
+});
+
 describe("a replay with one token that the upstream always refuses", () => {
   it("stops with an error frame, although each fresh page is followed by good answers", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" } });

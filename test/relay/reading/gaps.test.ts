@@ -333,6 +333,38 @@ describe("a page that no answer has followed", () => {
   });
 });
 
+describe("an answer that says that the chat is over", () => {
+  async function overWhileStoring(): Promise<{ relay: VirtualRelay; chat: Chat; viewer: VirtualViewer }> {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: PAGE });
+    chat.say(5);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(5);
+    relay.disk.commit = { leastMs: AWAY_MS, jitterMs: 0 };
+    chat.say(1);
+    chat.end("continuations-absent", { lastWords: true });
+    return { relay, chat, viewer };
+  }
+
+  it("is not followed by a gap if it is stored late", async () => {
+    const { chat, viewer } = await overWhileStoring();
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.deepEqual(sentTo(viewer, chat), numbers(1, 6));
+  });
+
+  it("is not followed by a gap if the service is killed before the end is stored", async () => {
+    const { relay, chat, viewer } = await overWhileStoring();
+    await viewer.untilMessages(6);
+    relay.kill();
+    relay.disk.calm();
+    await relay.advance(AWAY_MS);
+    relay.start();
+    const later = await relay.enter({ videoId: VIDEO, lastEventId: viewer.messages.at(-1)?.cursor });
+    assert.equal((await later.ended())?.event, "end");
+    assert.deepEqual(sentTo(later, chat), []);
+  });
+});
+
 it("a computer sleeps between a page and the answer that follows it: a gap marks the place", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
-import { waitAfter } from "../../../src/reading/interval.ts";
+import { intervalAfter } from "../../../src/reading/interval.ts";
 import { LateAnswers, WINDOW_MS } from "../../../src/reading/late-answers.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -59,7 +59,7 @@ describe("the wait until the next poll", () => {
     it(what, () => {
       const chatType = kind === "live" ? "liveChatRenderer" : "liveChatReplayRenderer";
       const answer = { timeoutMs, actionCount, position: { ...POSITION, chatType }, items: said } as const;
-      assert.equal(Math.round(waitAfter(answer, limits)), expected);
+      assert.equal(Math.round(intervalAfter(answer, limits)), expected);
     });
   }
 

@@ -490,7 +490,7 @@ for (const [whose, back] of [
     watch(first, videoId, Math.max(0, head - back));
     await until(12_000);
     assert.ok(reads(second, videoId));
-    assert.equal(first.life?.rooms.openRoom(videoId)?.viewerCount, 1);
+    assert.equal(first.life?.rooms.roomOf(videoId)?.viewerCount, 1);
     await world.upstream.close();
   });
 

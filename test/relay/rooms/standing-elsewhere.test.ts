@@ -1,6 +1,7 @@
 /** The standing of a chat, for recordings, for viewers of its channel, and for those of an edge. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ERRORS } from "../../../src/protocol/errors.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { recorded } from "../../support/recorder-parts.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
@@ -71,6 +72,23 @@ describe("the recording of a video", { timeout: 120_000 }, () => {
       await relay.advance(HOUR);
       assert.equal(requestsOf(relay, "popout").length - before, 6);
     }
+  });
+
+  it("is not failed by pages that fail for less than two minutes after a long wait", async () => {
+    const { relay, upstream, chat, now } = recorded();
+    chat.say(3);
+    await relay.advance(20 * SECOND);
+    chat.change({ kind: "off" });
+    await relay.advance(3 * HOUR);
+    const looks = requestsOf(relay, "popout").length;
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    await relay.until(() => requestsOf(relay, "popout").length > looks);
+    await relay.advance(MINUTE);
+    wall.cancel();
+    await relay.advance(MINUTE);
+    assert.equal((await now()).state, "waiting");
+    for (const code of Object.keys(ERRORS))
+      assert.equal((await relay.metric(`relay_rooms_failed_total{code="${code}"}`)) ?? 0, 0, code);
   });
 
   it("goes on if its room has ended, and its pages show the chat", async () => {

@@ -160,7 +160,7 @@ it("a machine without free files fails no chat: calls wait, and the log says so 
   await relay.advance(shortMs + 2000);
   chat.say(2);
   await relay.advance(5000);
-  assert.equal(relay.service.rooms.openRoom(VIDEO) !== undefined, true);
+  assert.equal(relay.service.rooms.roomOf(VIDEO) !== undefined, true);
   assert.ok(viewer.messages.length >= 3, `${viewer.messages.length}`);
   const said = relay.log.map(({ msg }) => msg).filter((msg) => /free file/.test(`${msg}`));
   assert.equal(said.length, 1);

@@ -4,7 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { identify } from "../../../simulator/chat-log.ts";
 import type { Failure } from "../../../simulator/index.ts";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
 import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
@@ -338,6 +340,27 @@ it("a gap before an answer in Top chat is also marked where that with all messag
   const begin = said.indexOf(viewer.ids[second + 1] ?? "");
   assert.ok(begin - (inTop[0] ?? begin) > inTop.length, `${inTop} and ${begin}: none is missing between`);
   assert.deepEqual(viewer.ids.slice(second + 1), said.slice(begin));
+});
+
+it("a gap is marked although Top chat reaches back to the stored messages: it leaves others out", async () => {
+  const onlyInAll = (action: JsonObject) => [6, 8].includes(ids().indexOf(identify(action).id));
+  const { relay, chat, ids } = watched({ tokens: "reusable", page: 10, onlyInAll });
+  chat.say(5);
+  const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+  await viewer.untilMessages(5);
+  const mend = failAlways(relay, PLACES, "silent");
+  chat.expireTokens();
+  await relay.advance(20_000);
+  chat.say(3);
+  relay.upstream.fault({ on: CALLS.live, times: 1, as: "reset" });
+  mend();
+  await relay.requested("watch", { finished: true });
+  chat.say(12); // so the answer with all messages begins at the eleventh
+  await viewer.until(() => viewer.ids.includes(ids().at(-1) ?? ""));
+  const seen = viewer.messages.map(({ message: { id, type } }) =>
+    type === "gap" ? type : ids().indexOf(id),
+  );
+  assert.deepEqual(seen, [0, 1, 2, 3, 4, "gap", 5, 7, 9, "gap", 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
 });
 
 describe("a session", () => {

@@ -105,10 +105,11 @@ async function roomWithoutStore(t: TestContext) {
   const settings = { keepaliveMs: 1000, isBlanking: false };
   const parts = { store: away, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(chatKey(ROOM, "replay"), claim.head + 2, parts);
-  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const sent: Buffer[] = [];
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, (bytes) => sent.push(bytes));
   const enter = (open: () => SimulatedSink) =>
     room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
-  return { room, sink, telemetry, enter };
+  return { room, sink, sent, telemetry, enter };
 }
 
 test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
@@ -126,11 +127,13 @@ test("a viewer that waits for the store when its room closes is ended in order, 
 });
 
 test("a viewer that enters a room while it closes is ended, so that it can come back", async (t) => {
-  const { room, sink, enter } = await roomWithoutStore(t);
+  const { room, sink, sent, enter } = await roomWithoutStore(t);
   await enter(() => {
     room.disconnect();
     return sink;
   });
   await nextTurn();
   assert.deepEqual([sink.closedBy, room.viewerCount], ["end", 0]);
+  // Without a head, a compressed stream could not be read.
+  assert.match(`${Buffer.concat(sent)}`, /^retry: \d+\n\nevent: init\n.*\n\n$/s);
 });

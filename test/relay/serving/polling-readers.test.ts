@@ -1,7 +1,7 @@
 /** Readers that poll, while they are between two polls: for how long they count, and what their room does. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BetweenPolls } from "../../../src/serving/between-polls.ts";
+import { PollingReaders } from "../../../src/serving/polling-readers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { readLog } from "../../support/log.ts";
 import { metric, roomsIn, startRelay } from "../../support/relay.ts";
@@ -10,20 +10,20 @@ const VIDEO = "polled-room";
 
 describe("readers between two polls", () => {
   it("count until they ask again, ten seconds at most", () => {
-    const between = new BetweenPolls();
-    between.asked();
-    assert.equal(between.count, 0);
-    for (const at of [500, 900, 5000]) between.answered(at);
-    assert.equal(between.count, 3);
-    between.asked();
-    assert.equal(between.count, 2);
-    assert.equal(between.expire(9999), false);
-    assert.equal(between.expire(10_500), true);
-    assert.equal(between.count, 1);
-    assert.equal(between.expire(14_999), false);
-    assert.equal(between.expire(15_000), true);
-    assert.equal(between.count, 0);
-    assert.equal(between.expire(99_000), false);
+    const readers = new PollingReaders();
+    readers.asked();
+    assert.equal(readers.count, 0);
+    for (const at of [500, 900, 5000]) readers.answered(at);
+    assert.equal(readers.count, 3);
+    readers.asked();
+    assert.equal(readers.count, 2);
+    assert.equal(readers.expire(9999), false);
+    assert.equal(readers.expire(10_500), true);
+    assert.equal(readers.count, 1);
+    assert.equal(readers.expire(14_999), false);
+    assert.equal(readers.expire(15_000), true);
+    assert.equal(readers.count, 0);
+    assert.equal(readers.expire(99_000), false);
   });
 
   it("keep their room open", async () => {

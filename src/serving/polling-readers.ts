@@ -1,12 +1,13 @@
 /**
- * Readers that poll hold no connection between an answer and their next request. They count as viewers for
- * some seconds nevertheless, so that a crowd that polls keeps its room open, and one that has left does not.
+ * Readers of `/v1/log` that poll hold no connection between an answer and their next request. They count as
+ * viewers for some seconds nevertheless, so that a crowd that polls keeps its room open, and one that has
+ * left does not.
  */
 
 /** How long a reader is expected back, in seconds. */
 const BACK_WITHIN_S = 10;
 
-export class BetweenPolls {
+export class PollingReaders {
   /** The numbers of readers by the second of their answers, the earliest first: a dozen entries at most. */
   readonly #answered = new Map<number, number>();
   #count = 0;

@@ -1,4 +1,4 @@
-/** A service that already runs on this machine. */
+/** Whether a port of this machine is a service's, and the URL of one. */
 import { urlOf } from "./listener.ts";
 
 /** How long a service on the port may take to answer, in milliseconds. */
