@@ -314,6 +314,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#over.delete(videoId);
     this.#begun.add(videoId);
     const place = [videoId, cursor, init.channel] as const;
+    // Without a cursor it would get another backfill.
+    // Test: "resumes after its init if no message has come yet".
     moveTo(this.#received, place, true);
     this.#enqueue("init", init, place);
     if (known && known !== cursor) this.#reportGap(videoId, known, cursor);

@@ -20,7 +20,7 @@ export class SaidFact {
     this.#clock = clock;
   }
 
-  /** Call it with each word of a stream. A new one says again what the one before has said. */
+  /** Call it with each fact of a stream. A new stream repeats the fact, so an equal one changes nothing. */
   say(fact: Fact): void {
     if (isDeepStrictEqual(fact, this.#fact)) return;
     this.#fact = fact;

@@ -31,7 +31,7 @@ export class MessageTimes {
 
   /**
    * The times of the next message. The clock may be in the past, so no message is stored at a time before it
-   * was said, or before the message before it. What another store has kept has not been kept in the future.
+   * was said, or before the message before it. A copied message keeps its time, but never one after now.
    */
   of(message: EncodedMessage): LastTimes {
     const own = saidTimes(message);

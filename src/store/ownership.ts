@@ -9,7 +9,7 @@ export interface Ownership {
   /**
    * Makes this instance the room's owner under a new epoch; resolves to undefined if another instance owns
    * the room. It changes nothing else: a room that has ended stays ended until the first append. Rejects with
-   * `StoreError` "unavailable".
+   * `StoreError` "unavailable". Test: "exist for nobody before they are first read".
    *
    * The epoch and the cursors of a new room come from the clock. So they exceed those of every earlier room
    * of this name, which was pruned or lost with its store: no old claim or cursor passes for a new one. The

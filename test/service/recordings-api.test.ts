@@ -205,29 +205,43 @@ describe("recordings while the service runs", () => {
     assert.equal((await list(relay)).length, 1);
   });
 
-  it("can be changed from a terminal", async () => {
-    await using relay = await startRelay({ settings: settings() });
-    relay.upstream.chat(VIDEO, TEXT).say(1);
-    const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
-    const record = (...args: string[]) => outcome(["record", ...args], { env });
-    const added = await record("add", VIDEO);
-    assert.deepEqual([added.code, added.out], [0, ""], added.error);
-    assert.match(
-      added.error,
-      /: recorded-ab is recorded\n.*messages are deleted after 30 days: to keep them, .*=0, or /s,
-    );
-    await eventually("recording", () => stateOf(relay, VIDEO));
-    const { code, out } = await record("list");
-    assert.equal(code, 0);
-    assert.match(out, /^NAME +STATE +VIDEO +SINCE +FIXED +ERROR\n/);
-    assert.match(out, new RegExp(`\\n${VIDEO} +recording +${VIDEO} .* no +-\\n$`));
-    assert.equal((await record("remove", VIDEO)).code, 0);
-    const gone = await record("remove", VIDEO);
-    assert.equal(gone.code, 1);
-    assert.match(gone.error, /NOT_FOUND: There is no recording of recorded-ab/);
-    for (const args of [["lst"], ["add"], ["list", VIDEO], []])
-      assert.equal((await record(...args)).code, 2, args.join(" "));
-    assert.equal((await outcome(["record", "list"], { env: { RELAY_URL: relay.url } })).code, 2);
+  describe("from a terminal", () => {
+    const record = (url: string, ...args: string[]) =>
+      outcome(["record", ...args], { env: { RELAY_URL: url, RELAY_ADMIN_TOKEN: TOKEN } });
+
+    it("are added, with a warning that their messages will be deleted, and listed", async () => {
+      await using relay = await startRelay({ settings: settings() });
+      relay.upstream.chat(VIDEO, TEXT).say(1);
+      const added = await record(relay.url, "add", VIDEO);
+      assert.deepEqual([added.code, added.out], [0, ""], added.error);
+      assert.match(
+        added.error,
+        /: recorded-ab is recorded\n.*messages are deleted after 30 days: to keep them, .*=0, or /s,
+      );
+      await eventually("recording", () => stateOf(relay, VIDEO));
+      const { code, out } = await record(relay.url, "list");
+      assert.equal(code, 0);
+      assert.match(out, /^NAME +STATE +VIDEO +SINCE +FIXED +ERROR\n/);
+      assert.match(out, new RegExp(`\\n${VIDEO} +recording +${VIDEO} .* no +-\\n$`));
+    });
+
+    it("are removed once", async () => {
+      await using relay = await startRelay({ settings: settings() });
+      relay.upstream.chat(VIDEO, TEXT).say(1);
+      assert.equal((await record(relay.url, "add", VIDEO)).code, 0);
+      await eventually("recording", () => stateOf(relay, VIDEO));
+      assert.equal((await record(relay.url, "remove", VIDEO)).code, 0);
+      const gone = await record(relay.url, "remove", VIDEO);
+      assert.equal(gone.code, 1);
+      assert.match(gone.error, /NOT_FOUND: There is no recording of recorded-ab/);
+    });
+
+    it("are not asked for by a wrong command, or without a token", async () => {
+      const nobody = "http://127.0.0.1:1";
+      for (const args of [["lst"], ["add"], ["list", VIDEO], []])
+        assert.equal((await record(nobody, ...args)).code, 2, args.join(" "));
+      assert.equal((await outcome(["record", "list"], { env: { RELAY_URL: nobody } })).code, 2);
+    });
   });
 
   it("are refused by a service that accepts no tokens", async () => {

@@ -26,6 +26,9 @@ const TWO = { RELAY_WORKERS: "2", RELAY_LOG_LEVEL: "silent", RELAY_KEEPALIVE_MS:
 /** The kernel spreads connections by chance: with this many, each process has some. */
 const CONNECTIONS = 24;
 
+/** The call after one like this may reach another process. */
+const ANOTHER_CALL = { headers: { connection: "close" } };
+
 const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
 
 /** The loopback ports at which this process listens. */
@@ -65,6 +68,12 @@ async function privateAddress(url: string, others: ReadonlySet<number>): Promise
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 
+/** Gives the processes that this one starts from now on, and that still run. */
+function startedFromNow(): () => number[] {
+  const before = childrenOf(process.pid);
+  return () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
+}
+
 const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
@@ -77,6 +86,34 @@ async function watch(t: TestContext, url: string, options: Partial<StreamOptions
   const stream = await Stream.open(url, { videoId: VIDEO, ...options });
   t.after(() => stream.close());
   return stream;
+}
+
+/** Two workers, a chat of 30 messages, and viewers at both who have all of them. */
+async function together(t: TestContext) {
+  const started = startedFromNow();
+  const relay = await startRelay({ settings: TWO });
+  t.after(() => relay[Symbol.asyncDispose]());
+  await eventually(true, () => isReady(relay.url));
+  const chat = relay.upstream.chat(VIDEO, CHAT);
+  chat.say(20);
+  const streams: Stream[] = [];
+  // One after another: of many at once, one process may take all.
+  while (streams.length < CONNECTIONS) streams.push(await watch(t, relay.url, { backfill: 500 }));
+  for (const stream of streams) await stream.untilMessages(20);
+  chat.say(10);
+  for (const stream of streams) await stream.untilMessages(30);
+  return {
+    relay,
+    chat,
+    streams,
+    started,
+  };
+}
+
+/** The numbers of messages by type, as any process shows them. */
+async function typesShown(url: string): Promise<Record<string, number>> {
+  type Shown = { totals: { types: Record<string, number> } };
+  return (await ask<Shown>(url, `/v1/rooms/${VIDEO}`, ANOTHER_CALL)).body.totals.types;
 }
 
 /** A metric of the whole service. */
@@ -150,23 +187,9 @@ describe("several workers", { timeout: 300_000 }, () => {
       assert.equal((await fetch(`${relay.url}/v1/rooms`, { headers: { connection: "close" } })).status, 200);
   });
 
-  it("serve one chat together, and replace a worker that dies", async (t) => {
-    const before = childrenOf(process.pid);
-    const log: { msg: string; why?: string; retryMs?: number }[] = [];
-    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
-    await using relay = await startRelay({ settings: TWO, telemetry });
+  it("serve one chat together", async (t) => {
+    const { relay, streams } = await together(t);
     const { url } = relay;
-    const started = () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
-    const [worker = 0] = started();
-    await eventually(true, () => isReady(url));
-    const chat = relay.upstream.chat(VIDEO, CHAT);
-    chat.say(20);
-    const streams = await Promise.all(
-      Array.from({ length: CONNECTIONS }, () => watch(t, url, { backfill: 500 })),
-    );
-    for (const stream of streams) await stream.untilMessages(20);
-    chat.say(10);
-    for (const stream of streams) await stream.untilMessages(30);
     const texts = new Set(streams.map(({ raw }) => raw.replaceAll(": keepalive\n\n", "")));
     assert.equal(texts.size, 1);
     // The first process has some of the viewers, and the worker's stream.
@@ -174,43 +197,35 @@ describe("several workers", { timeout: 300_000 }, () => {
     assert.ok(here > 1 && here < CONNECTIONS, `${here} of ${CONNECTIONS} in the first process`);
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
     assert.equal(await total(url, 'relay_rooms{state="polling"}'), 1);
-    const headers = { connection: "close" }; // the next call may reach another process
+  });
+
+  it("answer every route alike", async (t) => {
+    const { url } = (await together(t)).relay;
     for (let call = 0; call < CONNECTIONS; call++) {
       const session = await post<SessionBody>(url, "/v1/sessions", { videoId: VIDEO });
       assert.deepEqual([session.status, session.body.videoId], [200, VIDEO]);
-      const shown = await ask<{ state: string }>(url, `/v1/rooms/${VIDEO}`, { headers });
+      const shown = await ask<{ state: string }>(url, `/v1/rooms/${VIDEO}`, ANOTHER_CALL);
       assert.equal(shown.body.state, "polling");
-      assert.equal((await ask(url, "/v1/nothing", { headers })).status, 404);
+      assert.equal((await ask(url, "/v1/nothing", ANOTHER_CALL)).status, 404);
       const absolute = "GET http://relay.example/v1/sessions HTTP/1.1\r\nConnection: close\r\n\r\n";
       assert.equal((await askRaw(url, absolute)).status, 405);
     }
+  });
 
-    type Shown = { totals: { types: Record<string, number>; uncounted: number } };
-    const totals = async () => (await ask<Shown>(url, `/v1/rooms/${VIDEO}`, { headers })).body.totals;
-    const asked = Promise.allSettled(Array.from({ length: CONNECTIONS }, totals));
+  it("are replaced if they die, and their viewers come back to the rest", async (t) => {
+    const { relay, chat, streams, started } = await together(t);
+    const { url } = relay;
+    const here = (await metric(relay, "relay_viewers")) ?? 0;
+    assert.ok(here > 1 && here < CONNECTIONS, `${here} of ${CONNECTIONS} in the first process`);
+    const [worker = 0] = started();
+    const asked = Promise.allSettled(Array.from({ length: CONNECTIONS }, () => typesShown(url)));
     process.kill(worker, "SIGKILL");
     const answered = (await asked).flatMap((asking) => (asking.status === "fulfilled" ? [asking.value] : []));
     assert.ok(answered.length > 0, "the first process answers nobody");
-    for (const { types } of answered) assert.deepEqual(types, { chat: 30 });
+    for (const types of answered) assert.deepEqual(types, { chat: 30 });
     await eventually(here - 1, () => streams.filter(({ over }) => !over).length);
     assert.equal(await isReady(url), false);
     chat.say(5);
-    /** Kills the next worker before it listens. */
-    const killNext = async (last: number) => {
-      await eventually(true, () => started().some((pid) => pid !== last));
-      const [next = 0] = started();
-      process.kill(next, "SIGKILL");
-      return next;
-    };
-    const second = await killNext(worker);
-    await killNext(second);
-    await eventually(3, () => log.filter(({ msg }) => /a worker died/.test(msg)).length);
-    const waits = log.flatMap(({ msg, why, retryMs }) => (/a worker died/.test(msg) ? [[why, retryMs]] : []));
-    assert.deepEqual(waits, [
-      ["SIGKILL", 250],
-      ["SIGKILL", 500],
-      ["SIGKILL", 1000],
-    ]);
     for (const stream of streams.filter(({ over }) => over)) {
       const last = stream.cursors.at(-1) ?? 0;
       const back = await watch(t, url, { lastEventId: last });
@@ -218,15 +233,38 @@ describe("several workers", { timeout: 300_000 }, () => {
       assert.deepEqual([back.init.cursor, back.messages.length], [last, 5]);
     }
     await eventually(true, () => isReady(url));
-    assert.deepEqual((await totals()).types, { chat: 35 });
+    assert.deepEqual(await typesShown(url), { chat: 35 });
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
   });
 
+  it("are started again after growing waits if they die before they listen", async () => {
+    const log: { msg: string; why?: string; retryMs?: number }[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
+    const started = startedFromNow();
+    await using relay = await startRelay({ settings: TWO, telemetry });
+    await eventually(true, () => isReady(relay.url));
+    for (let last = 0, death = 0; death < 3; death++) {
+      await eventually(true, () => started().some((pid) => pid !== last));
+      [last = 0] = started();
+      process.kill(last, "SIGKILL");
+    }
+    const deaths = () => log.filter(({ msg }) => /a worker died/.test(msg));
+    await eventually(3, () => deaths().length);
+    assert.deepEqual(
+      deaths().map(({ why, retryMs }) => [why, retryMs]),
+      [
+        ["SIGKILL", 250],
+        ["SIGKILL", 500],
+        ["SIGKILL", 1000],
+      ],
+    );
+    await eventually(true, () => isReady(relay.url));
+  });
+
   it("report summed counters that never fall, even if a worker hangs, dies or restarts", async (t) => {
-    const before = childrenOf(process.pid);
+    const started = startedFromNow();
     await using relay = await startRelay({ settings: TWO });
     const { url } = relay;
-    const started = () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
     const [worker = 0] = started();
     t.after(() => isAlive(worker) && process.kill(worker, "SIGKILL"));
     await eventually(true, () => isReady(url));
@@ -268,7 +306,7 @@ describe("several workers", { timeout: 300_000 }, () => {
   });
 
   it("are started again until the system can start them", async (t) => {
-    const before = childrenOf(process.pid);
+    const started = startedFromNow();
     const log: { msg: string; why?: string }[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
     await using relay = await startRelay({ settings: TWO, telemetry });
@@ -279,7 +317,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     };
     t.after(restore);
     process.execPath = "/nowhere/node";
-    const [worker = 0] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    const [worker = 0] = started();
     process.kill(worker, "SIGKILL");
     const reasons = () => log.flatMap(({ msg, why }) => (/a worker died/.test(msg) ? [why] : []));
     await eventually("SIGKILL, spawn /nowhere/node ENOENT", () => reasons().slice(0, 2).join(", "));
@@ -375,37 +413,38 @@ describe("several workers", { timeout: 300_000 }, () => {
   });
 
   it("count the viewers of a token's subject together, and those of one that has died no longer", async (t) => {
-    const before = childrenOf(process.pid);
+    const started = startedFromNow();
     const settings = { ...TWO, RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
     await using relay = await startRelay({ settings });
     const { url } = relay;
     await eventually(true, () => isReady(url));
     relay.upstream.chat(VIDEO, CHAT).say(5);
-    const viewers = CONNECTIONS / 2;
-    const token = await signed({ relay: ["watch"], sub: "one", viewers });
+    const token = await signed({ relay: ["watch"], sub: "one", viewers: CONNECTIONS });
     const headers = { ...bearer(token), connection: "close" }; // a kept one may be to the worker that dies
+    const open = (signal: AbortSignal) => fetch(`${url}/v1/stream?videoId=${VIDEO}`, { headers, signal });
     const openMany = async (leave: AbortController) => {
       t.after(() => leave.abort());
-      const opening = () => fetch(`${url}/v1/stream?videoId=${VIDEO}`, { headers, signal: leave.signal });
-      const answers = await Promise.all(Array.from({ length: CONNECTIONS }, opening));
+      const answers = await Promise.all(Array.from({ length: 2 * CONNECTIONS }, () => open(leave.signal)));
       return answers.filter(({ status }) => status === 200);
     };
     const leave = new AbortController();
-    const open = await openMany(leave);
-    assert.equal(open.length, viewers);
+    const first: Response[] = []; // one after another: of many at once, the first process may serve all
+    while (first.length < CONNECTIONS) first.push(await open(leave.signal));
+    assert.deepEqual(new Set(first.map(({ status }) => status)), new Set([200]));
+    assert.equal((await openMany(leave)).length, 0);
     let over = 0;
     const ended = () => {
       over += 1;
     };
-    for (const { body } of open) body?.pipeTo(new WritableStream()).then(ended, ended);
-    const [worker = 0] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    for (const { body } of first) body?.pipeTo(new WritableStream()).then(ended, ended);
+    const [worker = 0] = started();
     process.kill(worker, "SIGKILL");
     await eventually(true, () => over > 0);
     await eventually(true, () => isReady(url));
-    assert.ok(over < viewers, `${over} of ${viewers} in the worker`);
+    assert.ok(over < CONNECTIONS, `${over} of ${CONNECTIONS} in the worker`);
     assert.equal((await openMany(leave)).length, over);
     leave.abort();
-    await eventually(viewers, async () => {
+    await eventually(CONNECTIONS, async () => {
       const attempt = new AbortController();
       const { length } = await openMany(attempt);
       attempt.abort();

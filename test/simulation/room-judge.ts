@@ -93,6 +93,11 @@ export class RoomJudge {
    * when a later answer in Top chat has brought a part.
    */
   readonly #told: { from: number; to: number }[] = [];
+  /**
+   * Whether all messages since a `gap` are ones that Top chat shows: they may be older than the answer with
+   * all messages, and then the gap accounts for those that Top chat leaves out among them.
+   */
+  #isInTopBehindGap = false;
 
   /** The view that its room must read. */
   readonly #view: ChatView;
@@ -205,7 +210,7 @@ export class RoomJudge {
   #isLeftOut({ action, at }: Chat["ledger"][number]): boolean {
     const since = this.#inTopSince ?? Number.POSITIVE_INFINITY;
     const wasInTop = at >= since || this.#inTop.some(({ from, to }) => at >= from && at <= to);
-    return wasInTop && this.chat.leavesOut(action);
+    return (wasInTop || this.#isInTopBehindGap) && this.chat.leavesOut(action);
   }
 
   /** A call of its chat begins. */
@@ -264,13 +269,17 @@ export class RoomJudge {
   }
 
   #place(row: StoredMessage): void {
-    if (isGap(row)) this.#hasGapSince = true;
+    if (isGap(row)) {
+      this.#hasGapSince = true;
+      this.#isInTopBehindGap = true;
+    }
     this.#judgeTakenDown(row);
     const place = this.#places.get(row.id);
     if (place === undefined) return;
     const last = this.#lastPlace ?? place;
     const said = this.chat.ledger[place];
     const isOnlyInAll = said !== undefined && this.chat.leavesOut(said.action);
+    if (isOnlyInAll) this.#isInTopBehindGap = false;
     if (place >= last) this.#judgeGap(last, place);
     else if (this.#hasNewPage) {
       this.#hasNewPage = false;

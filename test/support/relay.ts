@@ -6,7 +6,7 @@ import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
-import type { RequestTimeouts } from "../../src/http/server.ts";
+import type { RequestTimeouts } from "../../src/http/create-http-server.ts";
 import type { AnswerLimits } from "../../src/http/unread-responses.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

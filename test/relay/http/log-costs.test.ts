@@ -98,7 +98,7 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
       turns: new RequestTurns(PAGES, "pages"),
       log,
     });
-    const { head } = rooms.openRoom(VIDEO)?.tail ?? assert.fail("no room");
+    const { head } = rooms.roomOf(VIDEO)?.tail ?? assert.fail("no room");
     const { signal } = new AbortController();
     const asked = { videoId: VIDEO, position: head, address: () => "reader" };
     const crowd = (count: number) => {

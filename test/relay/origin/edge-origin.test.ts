@@ -469,7 +469,7 @@ describe("an edge", () => {
     await relay.advance(4500); // the origin's answer is on the way
     chat.say(1);
     const newest = (await there.untilMessages(31)).at(-1)?.cursor ?? 0;
-    assert.ok((rooms.openRoom(VIDEO)?.tail.head ?? 0) < newest);
+    assert.ok((rooms.roomOf(VIDEO)?.tail.head ?? 0) < newest);
     const viewer = relay.visit({ videoId: VIDEO, lastEventId: newest }, rooms);
     const asked = { videoId: VIDEO, position: newest, isGzip: false, address: () => "reader" };
     const poll = reads.poll(asked, new AbortController().signal);

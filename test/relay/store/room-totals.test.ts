@@ -25,36 +25,53 @@ after(() => relay[Symbol.asyncDispose]());
 
 const show = (videoId: string, { url } = relay) => ask<ShownRoom>(url, `/v1/rooms/${videoId}`);
 
+/** A viewer of a chat of four messages: three are paid, one of them in an unknown currency. */
+async function readPaidChat(videoId: string) {
+  const chat = relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 5 });
+  chat.say([textAction("a"), paidAction("p", "€0.10"), paidAction("q", "€0.20"), paidAction("r", "kr 5")]);
+  const stream = await Stream.open(relay.url, { videoId });
+  await stream.untilMessages(4);
+  return { chat, stream, [Symbol.asyncDispose]: () => stream.close() };
+}
+
 describe("one room", () => {
-  it("is shown as in the list, with totals that follow its chat", async () => {
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
-    chat.say([textAction("a"), paidAction("p", "€0.10"), paidAction("q", "€0.20"), paidAction("r", "kr 5")]);
-    await using stream = await Stream.open(relay.url, { videoId: VIDEO });
-    await stream.untilMessages(4);
-    const { status, body } = await show(VIDEO);
+  it("is shown as in the list", async () => {
+    await using paid = await readPaidChat("paid-video1");
+    const { status, body } = await show("paid-video1");
     assert.equal(status, 200);
     const { totals, chats, ...room } = body;
     assert.deepEqual(chats, ["live"]);
-    const [listed] = (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body.rooms;
+    const { rooms } = (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body;
+    const listed = rooms.find(({ videoId }) => videoId === "paid-video1");
     assert.deepEqual({ ...room, lateMs: 0 }, { ...listed, lateMs: 0 });
-    const { authors, firstAt, lastAt, cursor, ...counts } = totals;
-    assert.deepEqual([firstAt, lastAt], [room.firstAt, room.lastAt]);
-    assert.equal(cursor, stream.messages.at(-1)?.cursor);
-    assert.ok(authors > 0);
+    assert.deepEqual([totals.firstAt, totals.lastAt], [room.firstAt, room.lastAt]);
+    assert.equal(totals.cursor, paid.stream.messages.at(-1)?.cursor);
+  });
+
+  it("has totals by type and by currency", async () => {
+    await using _ = await readPaidChat("paid-video2");
+    const { totals } = (await show("paid-video2")).body;
     assert.deepEqual(Object.keys(totals), Object.keys(RoomResponse.properties.totals.properties));
+    const { authors, firstAt, lastAt, cursor, ...counts } = totals;
+    assert.ok(authors > 0);
     const none = { deletedPaid: [], memberships: 0, uncounted: 0 };
     const paid = [{ currency: "EUR", count: 2, sum: 0.3 }];
     assert.deepEqual(counts, { types: { chat: 1, superchat: 3 }, paid, unreadable: 1, ...none });
-    chat.say([deletionOf("q"), deletionOf("r"), authorDeletionOf("UCnobody")]);
-    await stream.untilMessages(7);
-    const later = (await show(encodeURIComponent(`https://youtu.be/${VIDEO}?t=${"1".repeat(200)}`))).body
-      .totals;
-    assert.deepEqual(later.paid, [{ currency: "EUR", count: 1, sum: 0.1 }]);
-    assert.deepEqual(later.deletedPaid, [
+  });
+
+  it("has totals that follow its deletions, under any form of its address", async () => {
+    await using paid = await readPaidChat("paid-video3");
+    assert.deepEqual((await show("paid-video3")).body.totals.deletedPaid, []);
+    paid.chat.say([deletionOf("q"), deletionOf("r"), authorDeletionOf("UCnobody")]);
+    await paid.stream.untilMessages(7);
+    const address = `https://youtu.be/paid-video3?t=${"1".repeat(200)}`;
+    const { totals } = (await show(encodeURIComponent(address))).body;
+    assert.deepEqual(totals.paid, [{ currency: "EUR", count: 1, sum: 0.1 }]);
+    assert.deepEqual(totals.deletedPaid, [
       { currency: "EUR", count: 1, sum: 0.2 },
       { currency: null, count: 1, sum: 0 },
     ]);
-    assert.deepEqual([later.unreadable, later.types.deleted, later.types.author_deleted], [0, 2, 1]);
+    assert.deepEqual([totals.unreadable, totals.types.deleted, totals.types.author_deleted], [0, 2, 1]);
   });
 
   it("that was never stored is NOT_STORED, without a call to the upstream", async () => {

@@ -71,11 +71,17 @@ describe("the service whose store is full", () => {
     return relay;
   }
 
+  /** A service that is full, and may delete nothing yet. */
+  async function fullService(t: TestContext) {
+    const relay = await service(t, Date.now());
+    await eventually(true, async () => /^relay_store_full 1$/m.test(await metricsOf(relay)));
+    return relay;
+  }
+
   const metricsOf = async ({ url }: TestRelay) => (await fetch(`${url}/metrics`)).text();
 
-  it("refuses other chats than recordings, reads and serves the rest, and is ready", async (t) => {
-    await using relay = await service(t, Date.now());
-    await eventually(true, async () => /^relay_store_full 1$/m.test(await metricsOf(relay)));
+  it("refuses other chats than recordings, without a call to the upstream", async (t) => {
+    await using relay = await fullService(t);
     const { status, headers, body } = await ask<{ message: string }>(
       relay.url,
       "/v1/stream?videoId=stranger-01",
@@ -88,6 +94,10 @@ describe("the service whose store is full", () => {
       relay.upstream.requests.some(({ videoId }) => videoId === "stranger-01"),
       false,
     );
+  });
+
+  it("reads its recordings, serves its messages, and is ready", async (t) => {
+    await using relay = await fullService(t);
     await using recorded = await Stream.open(relay.url, { videoId: "recorded-01" });
     await recorded.untilMessages(3);
     assert.equal((await fetch(`${relay.url}/v1/messages?videoId=${OLD}`)).status, 200);
