@@ -29,7 +29,7 @@ export class Tallier {
   readonly #telemetry: Telemetry;
   /** The rooms to count, the first one next. */
   readonly #waiting = new Set<ChatKey>();
-  readonly #catchingUp = new Map<ChatKey, Promise<void>>();
+  readonly #runs = new Map<ChatKey, Promise<void>>();
   readonly #closed = new AbortController();
   #isWorking = false;
 
@@ -76,13 +76,17 @@ export class Tallier {
   }
 
   /** Counts what the room has at this moment, at most `MAX_CAUGHT_UP` messages. Rejects with `StoreError`. */
-  catchUp(key: ChatKey): Promise<void> {
-    return this.#catchingUp.getOrInsertComputed(key, () =>
-      this.#catchUp(key).finally(() => this.#catchingUp.delete(key)),
-    );
+  async catchUp(key: ChatKey): Promise<void> {
+    await this.#runs.get(key)?.catch(() => {}); // it may have read before the last append
+    await this.#run(key);
   }
 
-  async #catchUp(key: ChatKey): Promise<void> {
+  /** The run that is under way, or else a new one. */
+  #run(key: ChatKey): Promise<void> {
+    return this.#runs.getOrInsertComputed(key, () => this.#count(key).finally(() => this.#runs.delete(key)));
+  }
+
+  async #count(key: ChatKey): Promise<void> {
     for (let counted = 0; counted < MAX_CAUGHT_UP; counted += STEP_MESSAGES) {
       if ((await this.#store.tally(key, STEP_MESSAGES)) === 0) return;
     }
@@ -104,7 +108,7 @@ export class Tallier {
     // The first time, it may join a run that began before the last append.
     for (let times = 0; isBehind() && times < 2; times++) {
       if (account && account.uncounted > MAX_CAUGHT_UP) return account;
-      await this.catchUp(key);
+      await this.#run(key);
       account = await this.#store.getAccount(key);
     }
     return account;

@@ -19,7 +19,7 @@ import { MortalClock, Scheduler } from "../../harness/scheduler.ts";
 import { onDisk } from "../../harness/storage.ts";
 import { own } from "../../support/store-reading.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";
-import { said } from "../../support/totals-judge.ts";
+import { paid, said } from "../../support/totals-judge.ts";
 
 const CHAT = encodeMessage(said("chat", "a"));
 const chats = (from: number, to: number) =>
@@ -38,12 +38,16 @@ function simulated() {
   const steps: { from: number; to: number }[] = [];
   /** Why no step succeeds now. */
   const refusal: { error?: Error | undefined } = {};
+  /** How long a step's result is on its way. */
+  const way = { ms: 0 };
   for (const name of ["tally", "tallyRooms"] as const) {
     const step = engine[name].bind(engine) as (...args: unknown[]) => Promise<never>;
     engine[name] = async (...args: unknown[]) => {
       if (refusal.error) throw refusal.error;
       const from = clock.monotonic();
-      return await step(...args).finally(() => steps.push({ from, to: clock.monotonic() }));
+      const result = await step(...args).finally(() => steps.push({ from, to: clock.monotonic() }));
+      if (way.ms > 0) await clock.sleep(way.ms);
+      return result;
     };
   }
   const store = observed(engine, clock, telemetry, health);
@@ -65,7 +69,7 @@ function simulated() {
       disk.tables.append(0, claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", []);
     }
   };
-  return { store, refusal, logged, disk, clock, telemetry, scheduler, when, steps, uncounted, fill };
+  return { store, refusal, way, logged, disk, clock, telemetry, scheduler, when, steps, uncounted, fill };
 }
 
 test("a room is counted from time to time while messages come, and at its end", async () => {
@@ -114,6 +118,23 @@ test("a request gets the totals so far while many messages are uncounted", async
   assert.equal(uncounted("later-room1"), 0, "the next round");
   stopped.abort();
   await when(running);
+});
+
+test("an append that blanks a message counts it first, even if a count that began before it is under way", async () => {
+  const { store, way, when, disk, scheduler } = simulated();
+  const hold = await when(own(store, ROOM));
+  await when(store.append(hold, hold.head, chats(0, 1), ""));
+  way.ms = 1000;
+  const asked = store.getAccount(ROOM);
+  await scheduler.advance(500);
+  const [donation, blank] = [paid(5), {}].map((details) => encodeMessage(said("donation", "d", details)));
+  assert.ok(donation && blank);
+  await when(store.append(hold, hold.head + 1, [donation], ""));
+  await when(store.append(hold, hold.head + 2, chats(1, 2), "", [blank]));
+  await when(asked);
+  const { totals } = (await when(store.getAccount(ROOM))) ?? {};
+  assert.deepEqual(totals?.types, { chat: 2, donation: 1 });
+  assert.deepEqual(totals?.paid, { EUR: { count: 1, thousandths: "5000" } });
 });
 
 test("pruning counts an uncounted room before it deletes a part of it", async () => {
