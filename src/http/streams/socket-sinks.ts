@@ -27,11 +27,12 @@ export class ResponseSink implements Sink {
   }
 
   write({ bytes }: Packet): void {
-    if (!this.#response.write(bytes)) this.#backpressure.filled(this);
+    if (!this.#response.writableEnded && !this.#response.write(bytes)) this.#backpressure.filled(this);
   }
 
   get isFull(): boolean {
-    return this.#response.destroyed || this.#response.writableNeedDrain;
+    const { destroyed, writableEnded, writableNeedDrain } = this.#response;
+    return destroyed || writableEnded || writableNeedDrain;
   }
 
   end(): void {

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it, type TestContext, test } from "node:test";
@@ -29,6 +30,8 @@ const OTHER = "-_0aZ9aaaaa";
 const LIMIT = { timeout: 300_000 };
 /** So long that a viewer that reads is not cut on a busy machine. */
 const FULL_MS = 20_000;
+/** Of any connection of this system, in bytes. */
+const MAX_SEND_BUFFER = Number(readFileSync("/proc/sys/net/ipv4/tcp_wmem", "utf8").trim().split(/\s+/)[2]);
 const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 
 describe("a viewer that takes nothing of more than its connection holds", LIMIT, () => {
@@ -173,11 +176,36 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
       assert.equal(socket.destroyed, false);
     });
 
+    it(`drains before its client has taken half of what the system buffers: ${name}`, async (t) => {
+      const { sink, socket, client } = await connected(t, open);
+      let isDrained = true;
+      sink.attach({
+        drained: () => {
+          isDrained = true;
+        },
+        closed: () => {},
+      });
+      const sent = () => socket.bytesWritten - socket.writableLength; // to the system
+      for (let round = 0; round < 5; round++) {
+        await fill(sink, socket);
+        const before = sent();
+        for (isDrained = false; !isDrained; await nextTurn()) {
+          await once(client.resume(), "data");
+          client.pause();
+          await nextTurn();
+        }
+        await fill(sink, socket);
+        assert.ok(sent() - before < MAX_SEND_BUFFER / 2, `${sent() - before} bytes`);
+      }
+    });
+
     it(`has as long for the rest of a stream that is over, and does not count as dropped then: ${name}`, async (t) => {
       const before = await droppedBy(telemetry);
       const { sink, socket } = await connected(t, open);
       await fill(sink, socket);
       sink.end();
+      assert.equal(sink.isFull, true);
+      sink.write(sink.form.keepalive); // its room does not know yet that it is over
       await clock.advance(STALL_MS - 1);
       assert.equal(socket.destroyed, false, "before its time");
       const closed = once(socket, "close");
