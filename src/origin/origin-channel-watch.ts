@@ -34,6 +34,8 @@ export class OriginChannelWatch implements WatchedChannel {
   #latest: ChannelState | undefined;
   readonly #unwatched = new AbortController();
   #watchers = 0;
+  /** The video whose chat a watcher has read to its end; it goes on if the origin shows the video again. */
+  #ended: string | undefined;
 
   /** `wasKnown`: whether the origin has shown the channel before. */
   constructor(channel: string, parts: WatchParts, closed: AbortSignal, wasKnown = false) {
@@ -81,7 +83,9 @@ export class OriginChannelWatch implements WatchedChannel {
     return this.#latest?.videoId === videoId;
   }
 
-  ended(): void {}
+  ended(videoId: string): void {
+    this.#ended = videoId;
+  }
 
   /** The origin says when a stream fails there; for a failure of this edge alone, waits and tries again. */
   failed(videoId: string, error: Error): void {
@@ -126,7 +130,10 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #show(state: ChannelState): void {
-    this.broadcasts.show(state);
+    const isBack = state.state !== "waiting" && this.broadcasts.videoId === undefined;
+    const isReopened = isBack && state.videoId === this.#ended;
+    if (isReopened) this.#ended = undefined;
+    this.broadcasts.show(state, isReopened);
     this.broadcasts.announce();
   }
 

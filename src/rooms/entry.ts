@@ -186,7 +186,8 @@ export class VideoEntry {
   /** Sends due keepalives, and forgets an ended room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
-    if (this.viewerCount > 0) this.#host.sources.ownership.setViewers(this.#key, this.viewerCount);
+    const { viewerCount } = this;
+    if (viewerCount > 0 && !this.#remembered) this.#host.sources.ownership.setViewers(this.#key, viewerCount);
     this.#dropExpired();
   }
 

@@ -7,7 +7,7 @@ import { captureOf } from "../reading/batch/checkpoint.ts";
 import { leftAfterEnd, type StoredChat } from "../serving/chat-choice.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
-import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
+import { isUnavailable, notStored, type RoomRecord, type StoreError } from "../store/port.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -100,7 +100,25 @@ export async function reopensFor(
     // Another instance may have read the chat since.
     if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
-  return (await remembered.room?.isMoved(request)) === true;
+  return remembered.room !== undefined && (await goesOn(remembered.room, request, read));
+}
+
+/**
+ * Whether the chat has messages that its ended room does not have, or may get some: another instance or the
+ * origin reads it again, the stored cursors were shifted, or the origin has lost it.
+ */
+async function goesOn(
+  room: Room,
+  request: StreamRequest,
+  read: () => Promise<readonly StoredChat[]>,
+): Promise<boolean> {
+  try {
+    const chat = (await read()).find(({ key }) => key === room.key);
+    return chat !== undefined && (chat.is !== "ended" || chat.head > room.head);
+  } catch (error) {
+    if (isUnavailable(error) && room.holds(request)) return false;
+    throw error;
+  }
 }
 
 /**

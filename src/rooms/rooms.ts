@@ -402,7 +402,12 @@ export class Rooms {
   #recount(entry: VideoEntry, before: ChatType | undefined): void {
     if (before) this.#chats[before] -= 1;
     if (entry.chatType) this.#chats[entry.chatType] += 1;
-    if (entry.isVacant) this.#entries.delete(entry.videoId);
+    this.#dropIfVacant(entry);
+  }
+
+  /** Another entry of its video may have taken its place. */
+  #dropIfVacant(entry: VideoEntry): void {
+    if (entry.isVacant && this.#entries.get(entry.videoId) === entry) this.#entries.delete(entry.videoId);
   }
 
   async #tick(): Promise<void> {
@@ -412,19 +417,17 @@ export class Rooms {
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
         await this.#tickRoom(entry);
-        if (entry.isVacant) this.#entries.delete(entry.videoId);
+        this.#dropIfVacant(entry);
       }
-      for (const room of this.#retired) if (await this.#isOver(room)) this.#retired.delete(room);
-      for (const [part, room] of this.#excerpts) if (await this.#isOver(room)) this.#excerpts.delete(part);
+      for (const room of this.#retired) {
+        await this.#tickRoom(room);
+        if (room.viewerCount === 0 && this.#retired.delete(room)) room.disconnect();
+      }
+      for (const [part, room] of this.#excerpts) {
+        await this.#tickRoom(room);
+        if (room.viewerCount === 0 && this.#excerpts.delete(part)) room.disconnect();
+      }
     }
-  }
-
-  /** Closes a room without an entry once it has no viewers. */
-  async #isOver(room: Room): Promise<boolean> {
-    await this.#tickRoom(room);
-    if (room.viewerCount > 0) return false;
-    room.disconnect();
-    return true;
   }
 
   /** A bug in one room must not keep the others from their rounds. */

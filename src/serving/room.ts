@@ -257,13 +257,9 @@ export class Room {
     }
   }
 
-  /**
-   * Whether the viewer would start in messages that this room does not have, since the stored cursors were
-   * shifted, or its origin has lost it and read the chat again. A room that is followed notices this by
-   * itself.
-   */
-  isMoved(request: StreamRequest): Promise<boolean> {
-    return this.#starts.isMoved(request);
+  /** Whether the viewer can be served without the log. */
+  holds(request: StreamRequest): boolean {
+    return this.#starts.holds(request);
   }
 
   sent(bytes: number): void {

@@ -85,14 +85,9 @@ export class Starts {
     this.#video = Object.keys(facts).length > 0 ? facts : undefined;
   }
 
-  /** See `Room.isMoved`. Rejects with `StoreError`. */
-  async isMoved(beginning: Beginning): Promise<boolean> {
-    try {
-      return (await this.range()).base > this.#room.tail.head;
-    } catch (error) {
-      if (isUnavailable(error) && this.#inMemory(beginning) !== undefined) return false;
-      throw error;
-    }
+  /** See `Room.holds`. */
+  holds(beginning: Beginning): boolean {
+    return this.#inMemory(beginning) !== undefined;
   }
 
   /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */

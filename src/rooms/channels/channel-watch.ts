@@ -279,6 +279,9 @@ export class ChannelWatch implements WatchedChannel {
       if (this.#dueAt <= now) {
         this.#dueAt = now + settings.channelMs;
         await this.#lookOnce(signal);
+        // A look that its last watcher has cut short is made again soon.
+        if (signal.aborted) this.#dueAt = Math.min(this.#dueAt, now + settings.lookMs);
+        if (signal.aborted) this.#wake();
       } else if (videoId !== undefined && nextLookAt <= now) await this.#lookForChat(videoId, signal);
       else await nap(Math.min(this.#dueAt, nextLookAt) - now, woken, clock, signal);
     }

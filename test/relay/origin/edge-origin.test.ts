@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { pino } from "pino";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
@@ -42,6 +43,13 @@ const RESUMED_MS = 3 * KEEPALIVE_MS + 5000;
 /** The longest time until an edge knows that its origin is back, and for the opening of a room. */
 const HEALTH_MS = 12_000;
 const PAGES = ["popout", "watch", "next"] as const;
+
+/** One answer says that the chat is over, and its page that it is not. */
+async function endFalsely(relay: VirtualRelay, chat: Chat): Promise<void> {
+  chat.end("reload-only");
+  await relay.requested("get_live_chat", { finished: true });
+  chat.change({ kind: "live" });
+}
 
 describe("a page of an origin", () => {
   const MESSAGE = Buffer.from('{"cursor":1,"id":"a","details":{}}\n');
@@ -555,6 +563,49 @@ describe("an edge", () => {
       }
     });
   }
+
+  it("enters a channel's chat again that goes on after its end", async () => {
+    const { relay, channel } = watched();
+    const edge = await virtualEdge(relay);
+    const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+    const viewer = new ChannelVisitor(edge.life);
+    await relay.advance(MINUTE);
+    viewer.news();
+    await endFalsely(relay, chat);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), ["channel waiting", `channel live ${VIDEO}`, `init ${VIDEO}`]);
+    const said = chat.say(4);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [`message ${VIDEO}`]);
+    assert.deepEqual(viewer.ids.slice(-4), said);
+  });
+
+  for (const has of ["the cursor of its end", "a later cursor", "no cursor"])
+    it(`opens a chat again of which it remembers the end, and which its origin has read on, for a viewer with ${has}`, async () => {
+      const { relay, channel } = watched();
+      const edge = await virtualEdge(relay);
+      const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+      const staying = new ChannelVisitor(relay.service);
+      const viewer = relay.visit({ videoId: VIDEO }, edge.life.rooms);
+      await relay.advance(MINUTE);
+      chat.say(3);
+      await relay.advance(MINUTE);
+      await endFalsely(relay, chat);
+      await relay.advance(MINUTE / 2);
+      chat.say(4);
+      await relay.advance(MINUTE / 3);
+      assert.equal((await viewer.ended())?.event, "end");
+      const later = Number(staying.lastId?.split(".")[1]);
+      const lastEventId = { "the cursor of its end": viewer.cursors.at(-1), "a later cursor": later }[has];
+      const asked = { videoId: VIDEO, ...(lastEventId !== undefined && { lastEventId }) };
+      const [here, there] = [relay.visit(asked), relay.visit(asked, edge.life.rooms)];
+      await relay.when(Promise.all([here.entered, there.entered]));
+      const said = chat.say(2);
+      await relay.advance(MINUTE / 4);
+      assert.deepEqual(here.ids.slice(-2), said);
+      assert.deepEqual(there.ids, here.ids);
+      assert.equal(there.sink.closedBy, undefined);
+    });
 
   it("sends the last messages of a channel's stream that is over when the origin restarts", async () => {
     const settings = { RELAY_CHANNEL_MS: "5000" };

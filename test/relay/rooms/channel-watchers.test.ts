@@ -51,6 +51,22 @@ describe("the pages of a watched channel", () => {
     assert.equal(second.last?.state, "waiting");
   });
 
+  it("are loaded again after RELAY_LOOK_MS if the last watcher has left during a look", async () => {
+    const { relay, channel, upstream, watcher } = watched({}, { settings: { RELAY_LOOK_MS: "2000" } });
+    const first = watcher();
+    await relay.advance(MINUTE - 1000);
+    upstream.fault({ on: "live", times: 1, as: { delayMs: 5000 } });
+    channel.broadcast("live-first1");
+    await relay.requested("live");
+    first.leave();
+    await relay.advance(10);
+    const second = watcher();
+    await relay.advance(1500);
+    assert.equal(second.last?.state, "waiting");
+    await relay.advance(1000);
+    assert.equal(second.last?.state, "live");
+  });
+
   it("are loaded as often as RELAY_CHANNEL_MS says", async () => {
     const { relay, watcher, looks } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
     watcher();

@@ -30,7 +30,7 @@ const OTHER = "-_0aZ9aaaaa";
 const LIMIT = { timeout: 300_000 };
 /** So long that a viewer that reads is not cut on a busy machine. */
 const FULL_MS = 20_000;
-/** Of any connection of this system, in bytes. */
+/** The maximum of this system, in bytes. */
 const MAX_SEND_BUFFER = Number(readFileSync("/proc/sys/net/ipv4/tcp_wmem", "utf8").trim().split(/\s+/)[2]);
 const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 

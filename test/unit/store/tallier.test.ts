@@ -121,7 +121,7 @@ test("a request gets the totals so far while many messages are uncounted", async
 });
 
 test("an append that blanks a message counts it first, even if a count that began before it is under way", async () => {
-  const { store, way, when, disk, scheduler } = simulated();
+  const { store, way, when, scheduler } = simulated();
   const hold = await when(own(store, ROOM));
   await when(store.append(hold, hold.head, chats(0, 1), ""));
   way.ms = 1000;
