@@ -132,7 +132,7 @@ export class LiveChat {
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
    * refused or are old. A live chat is over once a replay is found; a replay, whose end was not read, only if
    * its video does not exist. Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is
-   * unknown, or if the page of a replay holds no chat.
+   * unknown, or if the page of a replay has no replay.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.find(videoId, options, known);
@@ -142,8 +142,10 @@ export class LiveChat {
     }
     if (standing.is !== "there") return isReplay ? { ...standing, is: "over" } : standing;
     const { is, start, ...page } = standing;
-    if (start.chatType !== known.chatType)
+    if (start.chatType !== known.chatType) {
+      if (isReplay) throw new UpstreamError("unusable", "the video is live", { wallOf: "video" });
       return { is: "over", why: "the stream has ended", video: page.video };
+    }
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
     return { is, page: { ...page, position } };
   }

@@ -159,7 +159,8 @@ class RunningRecording {
         onChange();
       },
     };
-    void (isChannel(name) ? recordChannel : recordChat)(name, parts, run);
+    const record = isChannel(name) ? recordChannel : recordChat;
+    void background("recording", parts, run.signal, () => record(name, parts, run));
   }
 
   get report(): RecordingReport {

@@ -73,4 +73,17 @@ describe("a replay", () => {
     assert.deepEqual(stream.ids, ids);
     assertConsecutive(stream.cursors, stream.init.cursor);
   });
+
+  it("does not end where its reading stopped if its video is live again", async () => {
+    await using relay = await startRelay();
+    const { upstream } = relay;
+    const chat = upstream.chat(VIDEO, { kind: "replay", pageSize: 2 });
+    chat.say(["one", "two", "three", "four", "five", "six", "seven"].map(textAction));
+    upstream.fault({ on: "get_live_chat_replay", times: 2, as: { delayMs: 0 } });
+    const refusal = upstream.fault({ on: "get_live_chat_replay", times: 100, as: { status: 400 } });
+    await using stream = await openStream(relay, { videoId: VIDEO });
+    while (refusal.fired === 0) await upstream.requested("get_live_chat_replay", { videoId: VIDEO });
+    chat.change({ kind: "live" });
+    await assertFails(stream);
+  });
 });

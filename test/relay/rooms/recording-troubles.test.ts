@@ -1,6 +1,6 @@
 /** What keeps a recording from recording, as the list of recordings shows it, in virtual time. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, test } from "node:test";
 import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { countedClock } from "../../support/counted-clock.ts";
@@ -185,6 +185,24 @@ for (const name of [VIDEO, HANDLE])
       assert.deepEqual(await counts(), name === HANDLE ? { ...NONE, waiting: 1 } : NONE);
     });
   });
+
+test("a recording begins again after a fault of the service", async () => {
+  const relay = new VirtualRelay();
+  const parts = recorderOf(relay);
+  const { listRooms } = parts.store;
+  let faults = 2;
+  const store: typeof parts.store = {
+    ...parts.store,
+    listRooms: async (limit) => {
+      if (faults-- > 0) throw new TypeError("a fault of the service");
+      return listRooms(limit);
+    },
+  };
+  new Recordings([HANDLE], { ...parts, store }, new AbortController().signal).start({ isListRun: false });
+  relay.upstream.channel(HANDLE).broadcast(VIDEO, { chat: CHAT });
+  await relay.advance(MINUTE);
+  assert.equal(relay.rooms.roomOf(VIDEO)?.viewerCount, 1);
+});
 
 describe("the list of recordings", () => {
   it("leaves no timer when it changes between two reports", async () => {
