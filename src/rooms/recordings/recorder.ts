@@ -199,7 +199,7 @@ function newsOf(streams: readonly News[], channel: News): News {
   return last("recording") ?? last("failed") ?? channel;
 }
 
-/** One attempt; the next follows the next look at the channel. Rejects if the watch fails. */
+/** Attempts, as long as it is unknown whether the chat goes on. Rejects if the watch fails. */
 async function recordStream(
   videoId: string,
   channel: string,
@@ -207,22 +207,40 @@ async function recordStream(
   parts: RecorderParts,
   run: RecordingRun,
 ): Promise<void> {
-  const { signal, deleted, report } = run;
-  const { recorded, telemetry } = parts;
-  const giveBack = recorded.take(videoId);
-  const until = AbortSignal.any([signal, deleted]);
+  const giveBack = parts.recorded.take(videoId);
+  const signal = AbortSignal.any([run.signal, run.deleted]);
+  const attempt = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
   try {
-    const end = await read(videoId, parts, { ...run, signal: until }, channel);
-    report(end === "over" ? { state: "waiting" } : afterRoom(end));
-    if (end === "over") watch.over(videoId);
-  } catch (error) {
-    if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
-    if (!until.aborted) {
-      logWhy(telemetry, { videoId }, error);
-      report(afterError(error));
-    }
+    while (!(await attempt())) await parts.clock.sleep(RETRY_MS, signal).catch(() => {});
   } finally {
     giveBack();
+  }
+}
+
+/**
+ * One attempt. Resolves to whether the next one follows a look at the channel: not if the chat's room has
+ * ended, and it is unknown whether the chat goes on, since the channel may not show the stream any more.
+ */
+async function attemptStream(
+  videoId: string,
+  channel: string,
+  watch: ChannelWatch,
+  parts: RecorderParts,
+  run: RecordingRun,
+): Promise<boolean> {
+  const { signal, report } = run;
+  try {
+    const end = await read(videoId, parts, run, channel);
+    report(end === "over" ? { state: "waiting" } : afterRoom(end));
+    if (end === "over") watch.over(videoId);
+    return true;
+  } catch (error) {
+    const isKnown = error instanceof ChatAbsent && error.absence.is !== "unknown";
+    if (isKnown) watch.failed(videoId, error);
+    if (signal.aborted) return true;
+    logWhy(parts.telemetry, { videoId }, error);
+    report(afterError(error));
+    return isKnown || (await recordOf(videoId, parts.store))?.end?.state !== "ended";
   }
 }
 

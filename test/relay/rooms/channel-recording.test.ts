@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { realisticHold } from "../../../simulator/index.ts";
 import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-channel.ts";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
 
 const HANDLE = "@somebody";
@@ -202,6 +204,34 @@ describe("a recorded channel", () => {
       [...said.map(() => "chat"), "gap"],
     );
     assert.equal((await relay.when(relay.store.getRoom(live.videoId)))?.end?.state, "ended");
+  });
+
+  it("records the replay of a stream whose end it has not read, though it learns only later that there is one", async () => {
+    const { relay, channel, startAgain, upstream } = recorded({}, { hasDisk: true });
+    const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
+    const first = new ChannelVisitor(relay.service);
+    await relay.advance(MINUTE);
+    const before = live.chat.say(3);
+    await relay.advance(MINUTE);
+    first.news();
+    relay.kill();
+    const after = live.chat.say(4);
+    live.end("reload-only");
+    live.chat.change({ kind: "replay" });
+    await relay.advance(10 * MINUTE);
+    startAgain();
+    while (!(await relay.when(relay.store.getRoom(live.videoId)))?.end) await relay.advance(100);
+    const pages = upstream.fault({ on: ["popout", "watch", "next"], times: 3, as: { status: 503 } });
+    const later = new ChannelVisitor(relay.service, first.lastId);
+    await relay.advance(10_000);
+    assert.equal(pages.fired, 3);
+    assert.equal(later.news().at(-2), `message ${live.videoId}`); // the gap, and then nothing follows
+    await relay.advance(10 * MINUTE);
+    const stored = await relay.stored(chatKey("live-first1", "replay"));
+    assert.deepEqual(
+      stored.map(({ id }) => id),
+      [...before, ...after],
+    );
   });
 
   it("is not recorded again if it was read to its end, though the page still lists it", async () => {
