@@ -44,7 +44,7 @@ export async function startEdge(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, _address, closed, isKnown) =>
+    (channel, closed, isKnown) =>
       new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
   );
   starting.defer(() => channels.close());

@@ -94,7 +94,7 @@ export async function startService(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
+    (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
   );
   starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.

@@ -60,7 +60,7 @@ export class EdgeLife implements OriginService {
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,
-      (channel, _address, closed, isKnown) =>
+      (channel, closed, isKnown) =>
         new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
     );
     this.videoChannels = originVideoChannels(origin, clock, this.rooms);

@@ -117,7 +117,7 @@ export class Life implements OriginService {
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,
-      (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
+      (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
     );
     this.peek = peek;
     this.clock = clock;

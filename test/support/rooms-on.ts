@@ -40,7 +40,7 @@ export async function roomsOn(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
+    (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
   );
   const history = new History(store, clock);
   const recording = recorderOf({ rooms, channels, config, store, egresses, clock, telemetry });

@@ -23,7 +23,7 @@ import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts"
 import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import type { OpeningQueue } from "../opening-queue.ts";
+import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
 import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
 import { addBounded, Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 
@@ -83,8 +83,6 @@ export class ChannelWatch implements WatchedChannel {
   readonly broadcasts = new Broadcasts();
   readonly #parts: ChannelWatchParts;
   readonly #closed: AbortSignal;
-  /** The address, or network, of its first watcher; empty if that is a recording. */
-  readonly #address: string;
   readonly #memory = new ChannelMemory();
   readonly #wasKnown: boolean;
   #names: Names = {};
@@ -99,6 +97,10 @@ export class ChannelWatch implements WatchedChannel {
   /** The chosen stream whose chat goes on after its end. */
   #reopened: string | undefined;
   #watchers = 0;
+  /** The address of the first of them. */
+  #address = "";
+  /** The look that waits for its turn. */
+  #queued: QueuedOpening<unknown> | undefined;
   /** How many of them are recordings. */
   #recorders = 0;
   /** How often in a row the channel, which is known, was not found. */
@@ -110,16 +112,9 @@ export class ChannelWatch implements WatchedChannel {
   #dueAt = Number.NEGATIVE_INFINITY;
 
   /** `wasKnown`: whether this instance has seen pages of the channel before. */
-  constructor(
-    channel: string,
-    address: string,
-    parts: ChannelWatchParts,
-    closed: AbortSignal,
-    wasKnown = false,
-  ) {
+  constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal, wasKnown = false) {
     this.channel = channel;
     this.#wasKnown = wasKnown;
-    this.#address = address;
     this.#parts = parts;
     this.#closed = closed;
   }
@@ -139,9 +134,11 @@ export class ChannelWatch implements WatchedChannel {
     return this.#look !== undefined;
   }
 
-  /** Adds a watcher. Disposing removes one. */
-  join(): this {
+  /** Adds a watcher of this address, or network; empty if it is a recording. Disposing removes one. */
+  join(address: string): this {
     this.#watchers += 1;
+    if (this.#watchers === 1) this.#address = address;
+    this.#queued?.add(address);
     if (this.#watchers === 1) {
       this.#unwatched = new AbortController();
       const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
@@ -332,8 +329,12 @@ export class ChannelWatch implements WatchedChannel {
   /** A made-up channel costs a look as well, so it waits for its turn. */
   async #lookInTurn(signal: AbortSignal): Promise<ChannelLook> {
     using queued = this.#parts.openings.join(this.#address, "channels");
+    this.#queued = queued;
     const rank = this.#address === "" ? "open" : "unknown";
-    using opening = await queued.turn(rank, AbortSignal.any([signal, queued.displaced]));
+    const turn = queued.turn(rank, AbortSignal.any([signal, queued.displaced]));
+    using opening = await turn.finally(() => {
+      if (this.#queued === queued) this.#queued = undefined;
+    });
     return await this.#lookNow(signal, opening.egress);
   }
 

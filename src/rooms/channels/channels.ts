@@ -17,8 +17,8 @@ interface SharedWatch extends WatchedChannel {
   readonly isKnown: boolean;
   /** Called each time its last watcher leaves. */
   onUnwatched: (() => void) | undefined;
-  /** Adds a watcher. Disposing removes one. */
-  join(): this;
+  /** Adds a watcher of this address. Disposing removes one. */
+  join(address: string): this;
 }
 
 /** The channels that are watched on an instance, for viewers. */
@@ -32,7 +32,7 @@ export interface WatchedChannels {
 }
 
 export class Channels<Watch extends SharedWatch> implements WatchedChannels {
-  readonly #begin: (channel: string, address: string) => Watch;
+  readonly #begin: (channel: string) => Watch;
   readonly #max: number;
   /** Channels that pages have shown, of which nobody keeps a watch any more. */
   readonly #known = new Set<string>();
@@ -47,10 +47,9 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   constructor(
     telemetry: Telemetry,
     maxRooms: number,
-    begin: (channel: string, address: string, closed: AbortSignal, isKnown: boolean) => Watch,
+    begin: (channel: string, closed: AbortSignal, isKnown: boolean) => Watch,
   ) {
-    this.#begin = (channel, address) =>
-      begin(channel, address, this.#closed.signal, this.#known.has(channel));
+    this.#begin = (channel) => begin(channel, this.#closed.signal, this.#known.has(channel));
     this.#max = maxRooms;
     telemetry.channels.watch(() =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0),
@@ -66,9 +65,9 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     }
     const isNew = !this.#watches.has(channel);
     if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
-    const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address));
+    const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel));
     watch.onUnwatched = () => this.#forgetUnknown();
-    return watch.join();
+    return watch.join(address);
   }
 
   /** Strangers choose the names of unknown channels: of those that nobody watches, the newest are kept. */

@@ -66,7 +66,7 @@ export interface ChannelQuestion {
 }
 
 /** The names of the channel of a video; none if it is not known, or the video does not exist. */
-interface VideoChannelSources {
+export interface VideoChannelSources {
   /** The key of the question: questions of one key share an answer. */
   keyOf(videoId: string, channels: readonly string[] | undefined): string;
   /** As the store knows them. */
@@ -88,6 +88,8 @@ function isOfVideo(error: unknown): boolean {
 
 interface Answer {
   readonly names: Promise<readonly string[]>;
+  /** Its place in the queue, which is left once the answer is there. */
+  readonly queued: QueuedOpening<OpeningTurn>;
   /**
    * On the monotonic clock: when the question was asked, and until when the answer counts; Infinity until it
    * is there.
@@ -186,13 +188,17 @@ export class VideoChannels {
     const key = this.#sources.keyOf(question.videoId, question.channels);
     const now = this.#clock.monotonic();
     const known = this.#answers.get(key);
-    if (known && known.until > now) return known;
+    if (known && known.until > now) {
+      if (known.until === Number.POSITIVE_INFINITY) known.queued.add(address());
+      return known;
+    }
     for (const [other, { until }] of this.#answers) {
       if (until > now && this.#answers.size < MAX_ANSWERS) break;
       this.#answers.delete(other);
     }
-    const names = this.#ask(question, address());
-    const answer: Answer = { names, askedAt: now, until: Number.POSITIVE_INFINITY, tookMs: 0 };
+    const queued = this.#openings.join(address());
+    const names = this.#ask(question, queued);
+    const answer: Answer = { names, queued, askedAt: now, until: Number.POSITIVE_INFINITY, tookMs: 0 };
     this.#answers.delete(key);
     this.#answers.set(key, answer);
     names.then(
@@ -219,8 +225,11 @@ export class VideoChannels {
     await this.#clock.sleep(leftMs, ended).catch(() => signal.throwIfAborted());
   }
 
-  async #ask(question: ChannelQuestion, address: string): Promise<readonly string[]> {
-    using queued = this.#openings.join(address);
+  async #ask(
+    question: ChannelQuestion,
+    queued: QueuedOpening<OpeningTurn>,
+  ): Promise<readonly string[]> {
+    using _ = queued;
     const signal = AbortSignal.any([this.#stopped, queued.displaced]);
     try {
       return await this.#sources.ask(question, queued, signal);

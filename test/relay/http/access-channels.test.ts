@@ -1,10 +1,11 @@
 /** The right to watch the videos of one channel: its calls to the upstream, and its refusals. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { OriginAway } from "../../../src/origin/origin-away.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
-import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
+import { VideoChannels, type VideoChannelSources } from "../../../src/rooms/channels/video-channels.ts";
 import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
 import type { OpeningTurn } from "../../../src/upstream/egress/pool.ts";
 import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
@@ -278,6 +279,25 @@ describe("the look at a video's page", () => {
     const isOf = (name: string, videoId: string) => channels.isOfOne(videoId, [name], address, never);
     return { clock, sources, isOf };
   }
+
+  it("waits in the line of each address that asks", async () => {
+    const queue = new OpeningQueue<OpeningTurn>(new FakeClock(), 2, () => undefined);
+    const waits: VideoChannelSources["ask"] = async (_, queued, signal) => {
+      await queued.turn("unknown", signal);
+      return [];
+    };
+    const channels = new VideoChannels({ ...sourcesOf({}), ask: waits }, queue, new FakeClock(), never);
+    const refused = new Set<string>();
+    const asks = async (videoId: string, from: string) => {
+      channels.isOfOne(videoId, ["@mine"], () => from, never).catch(() => refused.add(`${from} ${videoId}`));
+      await nextTurn();
+    };
+    await asks(MINE, "flood");
+    await asks(MINE, "other");
+    for (let i = 0; i < 5; i++) await asks(`made-up-00${i}`, "flood");
+    assert.ok(refused.has("flood made-up-000"));
+    assert.ok(!refused.has(`other ${MINE}`));
+  });
 
   it("is remembered for ten minutes", async () => {
     const { clock, sources, isOf } = looked({ [MINE]: ["UCmine", "@mine"] });

@@ -151,7 +151,7 @@ describe("a channel at an edge", () => {
     const channels = new Channels(
       telemetry,
       1,
-      (channel, _address, closed) =>
+      (channel, closed) =>
         new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
     );
     const watch = channels.watch(CHANNEL, "192.0.2.1");

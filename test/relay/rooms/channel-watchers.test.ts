@@ -86,6 +86,18 @@ describe("the pages of a watched channel", () => {
     assert.ok(first && second && second.at - first.at < MINUTE + 2000);
   });
 
+  it("are not displaced by a flood of the first watcher's address if another address waits, too", async () => {
+    const { relay, upstream, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "10" } });
+    upstream.fault({ on: "live", times: Number.POSITIVE_INFINITY, as: "silent" });
+    for (let i = 0; i < 20; i++) watcher(`@before-${i}`, "192.0.2.8");
+    await relay.advance(10);
+    watcher(HANDLE, "192.0.2.9");
+    const other = watcher();
+    for (let i = 0; i < 1200; i++) watcher(`@made-up-${i}`, "192.0.2.9");
+    await relay.advance(100);
+    assert.equal(other.error, undefined);
+  });
+
   it("are counted in metrics, and each change is logged", async () => {
     const { relay, upstream, channel, settled } = watched();
     const seen = await settled();
