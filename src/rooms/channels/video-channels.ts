@@ -225,10 +225,7 @@ export class VideoChannels {
     await this.#clock.sleep(leftMs, ended).catch(() => signal.throwIfAborted());
   }
 
-  async #ask(
-    question: ChannelQuestion,
-    queued: QueuedOpening<OpeningTurn>,
-  ): Promise<readonly string[]> {
+  async #ask(question: ChannelQuestion, queued: QueuedOpening<OpeningTurn>): Promise<readonly string[]> {
     using _ = queued;
     const signal = AbortSignal.any([this.#stopped, queued.displaced]);
     try {
