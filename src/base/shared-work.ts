@@ -1,6 +1,6 @@
 /**
- * Work that is done once for all who ask for the same while it is under way: each of them gets its result,
- * and not what the result is made from.
+ * Work that is done once for all who ask for the same while it is under way. They share the result, and none
+ * of them holds what it was made from.
  */
 import { unlessAborted } from "./deadline.ts";
 

@@ -1,4 +1,7 @@
-/** `/healthz`, `/readyz` and `/metrics`, for an operator's monitoring, outside the versioned API. */
+/**
+ * `/healthz`, `/readyz` and `/metrics`, for an operator's monitoring, outside the versioned API. Edges read
+ * `/healthz`, too: whether their origin answers, and whether it blanks deleted messages.
+ */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { FastifyInstance } from "fastify";
 import { SharedWork } from "../base/shared-work.ts";

@@ -71,7 +71,7 @@ interface SharedConnection {
   sent: SentVideos;
   /** The id from which it resumes after the next frame. */
   id(): string;
-  /** What each `init` and the `error` of the channel have as well. */
+  /** Further fields of each `init`, and of the channel's `error`. */
   names: object;
 }
 
@@ -174,7 +174,7 @@ export class ChannelViewer {
   /** Resolves when the connection, or the channel, is over. */
   async run(): Promise<void> {
     using visitor = this.#visitor;
-    visitor.waits();
+    visitor.countAsWaiting();
     try {
       for (let broadcast = await this.#begin(); ; ) broadcast = await this.#read(broadcast);
     } catch (error) {

@@ -54,7 +54,7 @@ export class MultiplexViewer implements Disposable {
   }
 
   /** It is in no room from now on, but counts as a viewer. */
-  waits(): void {
+  countAsWaiting(): void {
     const multiplex = this.#multiplex;
     if (!multiplex.gone.aborted) this.#slot = this.#parts.rooms.countWaiting({ end: () => multiplex.end() });
   }
@@ -83,7 +83,7 @@ export class MultiplexViewer implements Disposable {
       entered?.();
       return branch;
     };
-    this.#waitsNoLonger();
+    this.#uncount();
     try {
       await rooms.enter({ ...request, lastEventId: writer.cursor, open }, signal);
       await branch.left;
@@ -94,7 +94,7 @@ export class MultiplexViewer implements Disposable {
     } finally {
       this.#branch = undefined;
       multiplex.leave(branch);
-      this.waits();
+      this.countAsWaiting();
       if (rooms.stopped.aborted) multiplex.end(); // its client reconnects, as those of all streams do
     }
   }
@@ -108,11 +108,11 @@ export class MultiplexViewer implements Disposable {
     await clock.sleep(waitMs, signal).catch(() => {});
   }
 
-  #waitsNoLonger(): void {
+  #uncount(): void {
     this.#slot?.[Symbol.dispose]();
   }
 
   [Symbol.dispose](): void {
-    this.#waitsNoLonger();
+    this.#uncount();
   }
 }

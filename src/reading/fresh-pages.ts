@@ -18,7 +18,10 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
   gap: Gap | undefined;
 }
 
-/** The unread time before a page or an answer. Both may be set: a page without messages covers nothing. */
+/**
+ * The unread time before a page or an answer. Both may be set: it was read in time, but more messages were to
+ * be expected than it shows.
+ */
 export interface SpanBefore {
   /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
   gap: Gap | undefined;

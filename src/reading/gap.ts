@@ -1,6 +1,16 @@
 /**
- * A time in which a chat was not read although the room already had messages of it. Messages of that time may
- * be missing. Unless the next items overlap with those of the room, a message of type `gap` marks the place.
+ * A time in which a live chat was not read, or not completely, although the room already had messages of it.
+ * Messages of that time may be missing. Unless the next items overlap with those of the room, a message of
+ * type `gap` marks the place. Such a time is suspected:
+ *
+ * - before an answer that comes late (`late-answers.ts`), also after a restart;
+ * - before a fresh page, and between it and its answer, if that was late or messages were to be expected
+ *   (`ReadingTimeline.#besidePage`); before one that replaces a token which brought nothing, always;
+ * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
+ * - before a page that says that the chat is off or over, as before a fresh page;
+ * - if the stored memory of the room is unreadable (`memoryOf`).
+ *
+ * A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";

@@ -34,7 +34,7 @@ interface TimelineParts {
 const REASON_AFTER = {
   /** A room's page came: until its answer, only the upstream can hold up the reading. */
   opened: "unreachable",
-  /** An answer advanced the reading: until another event, only this service can hold it up. */
+  /** An answer advanced the reading. Without a further event, this service has held it up. */
   advanced: "down",
   /** The room's egress is no longer configured. */
   down: "down",

@@ -6,9 +6,8 @@ import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import type { VideoEntry } from "./entry.ts";
 import type { OpeningQueue } from "./opening-queue.ts";
-import type { RoomSources } from "./sources.ts";
+import type { RoomSources, RoomTaker } from "./sources.ts";
 
 export const ROOM_STATES = [
   "bootstrapping",
@@ -51,23 +50,27 @@ export interface EntrySettings {
   noChatMs: number;
 }
 
-export interface EntryHost {
+/** What an entry shows to the others. */
+export interface EntryFacts {
+  readonly videoId: string;
+  /** The chat that is read or followed: known once it is found, even before the opening ends. */
+  readonly chatType: ChatType | undefined;
+  readonly isVacant: boolean;
+}
+
+export interface EntryHost extends RoomTaker {
   readonly sources: RoomSources;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly settings: EntrySettings;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue<OpeningTurn>;
-  /** Aborts when the service stops. */
-  readonly stopped: AbortSignal;
 
-  /** The number of rooms that this instance reads. */
-  roomsRead(): number;
   /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
-  assertRoomPlace(entry: VideoEntry, chatType: ChatType): void;
+  assertRoomPlace(entry: EntryFacts, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
-  changed(entry: VideoEntry, before: ChatType | undefined): void;
-  /** As `VideoEntry.admit`, of a video whose entry has been dropped. */
+  changed(entry: EntryFacts, before: ChatType | undefined): void;
+  /** As `VideoEntry.admit`, for a video whose entry has been dropped. */
   admit(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**
    * The room that serves a viewer whose chat has ended, else its request, with the `replay` that it names;

@@ -112,8 +112,8 @@ export class RoomList {
 
 /**
  * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
- * has ended, an opening or a release is of the video's other chat. A chat that ended after its record was
- * read was still read then: "ended" beside the record's head would mean that no message follows.
+ * has ended, an opening or a release is of the video's other chat. If it has ended since its record was read,
+ * the record's state counts: its head may not be that of the last message.
  */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   const isOfOther = local === "bootstrapping" || local === "released";

@@ -56,7 +56,7 @@ export function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
   return new HiddenTime(egresses.witness, settings.hiddenMs);
 }
 
-/** Whether a room could continue from its checkpoint: nobody has read its chat to the end. */
+/** Whether a room could continue from its checkpoint: it was neither ended, nor released, nor failed. */
 export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
   return room?.end === null && isReadable(room);
 }

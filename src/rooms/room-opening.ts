@@ -224,7 +224,7 @@ async function storeChat(
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
   // `hold.head` is the head before this append, which the room reads from the log like any other. The viewers
   // that waited for a replay get all of it, so nothing counts as history.
-  const historyEnd = isReplay ? "begin" : (lastOfHistory(batches, page, added) ?? hold.head);
+  const historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
   return { is: "opened", owned, historyEnd };
 }
 

@@ -24,7 +24,13 @@ import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
-import { type EntryHost, type EntrySettings, ROOM_STATES, type RoomState } from "./entry-host.ts";
+import {
+  type EntryFacts,
+  type EntryHost,
+  type EntrySettings,
+  ROOM_STATES,
+  type RoomState,
+} from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
@@ -129,8 +135,8 @@ export class Rooms {
   }
 
   /**
-   * Registers the reserve: other chats leave it free; a recording is refused only when recordings alone fill
-   * the limit.
+   * From now on, other chats leave these places free for recordings. So a recording is refused only if
+   * recordings alone fill the limit.
    */
   keepFor(reserve: Reserve): void {
     this.#reserve = reserve;
@@ -284,7 +290,7 @@ export class Rooms {
     if (asked.floor === asked.head) throw notStored(videoId, chat);
     const room = this.#serve(asked, stored);
     // A viewer that names no `backfill` gets everything that is stored.
-    await room.add(request, request.backfill === undefined ? "begin" : room.tail.head);
+    await room.add(request, request.backfill === undefined ? "none" : room.tail.head);
   }
 
   /** The reasons why this instance should get no new viewers; empty if there are none. */
@@ -357,10 +363,10 @@ export class Rooms {
     for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
     const entries = [...this.#entries.values()];
     await windDownAll(entries, this.#clock);
-    const rooms = [...this.#openRooms(), ...this.#unopened()];
+    const rooms = [...this.#openRooms(), ...this.#withoutEntry()];
     await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting], this.#clock);
     for (const entry of entries) entry.close();
-    for (const room of this.#unopened()) room.disconnect();
+    for (const room of this.#withoutEntry()) room.disconnect();
   }
 
   /** Whether the instance is about to stop, so that it takes no more rooms. */
@@ -383,7 +389,7 @@ export class Rooms {
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that has ended. */
-  #assertRoomPlace(entry: VideoEntry, chatType: ChatType): void {
+  #assertRoomPlace(entry: EntryFacts, chatType: ChatType): void {
     const isRecorded = this.#reserve?.isFor(entry.videoId) ?? false;
     const others = isRecorded
       ? this.#recordedChats(chatType, entry)
@@ -392,21 +398,21 @@ export class Rooms {
   }
 
   /** The number of other chats of this type that are recorded. */
-  #recordedChats(chatType: ChatType, entry: VideoEntry): number {
+  #recordedChats(chatType: ChatType, entry: EntryFacts): number {
     let count = 0;
     for (const other of this.#entries.values())
       if (other !== entry && other.chatType === chatType && this.#reserve?.isFor(other.videoId)) count += 1;
     return count;
   }
 
-  #recount(entry: VideoEntry, before: ChatType | undefined): void {
+  #recount(entry: EntryFacts, before: ChatType | undefined): void {
     if (before) this.#chats[before] -= 1;
     if (entry.chatType) this.#chats[entry.chatType] += 1;
     this.#dropIfVacant(entry);
   }
 
   /** Another entry of its video may have taken its place. */
-  #dropIfVacant(entry: VideoEntry): void {
+  #dropIfVacant(entry: EntryFacts): void {
     if (entry.isVacant && this.#entries.get(entry.videoId) === entry) this.#entries.delete(entry.videoId);
   }
 
@@ -444,19 +450,19 @@ export class Rooms {
   }
 
   /** The rooms without an entry. */
-  *#unopened(): Iterable<Room> {
+  *#withoutEntry(): Iterable<Room> {
     yield* this.#retired;
     yield* this.#excerpts.values();
   }
 
   *#byForm() {
-    for (const room of [...this.#openRooms(), ...this.#unopened()]) yield* room.feeds.census();
+    for (const room of [...this.#openRooms(), ...this.#withoutEntry()]) yield* room.feeds.census();
   }
 
   #byState(): Record<RoomState, number> {
     const counts = Object.fromEntries(ROOM_STATES.map((state) => [state, 0])) as Record<RoomState, number>;
     for (const { roomState } of this.#entries.values()) if (roomState) counts[roomState] += 1;
-    for (const { end } of this.#unopened()) if (end) counts[end.state] += 1;
+    for (const { end } of this.#withoutEntry()) if (end) counts[end.state] += 1;
     return counts;
   }
 }

@@ -10,11 +10,18 @@ import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
 import type { WaitingViewers } from "./waiting-viewers.ts";
+
+/** The instance that may take rooms over from others. */
+export interface RoomTaker {
+  /** The number of rooms that it reads. */
+  roomsRead(): number;
+  /** Aborts when the service stops. */
+  readonly stopped: AbortSignal;
+}
 
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
@@ -25,7 +32,7 @@ export interface Followed {
    * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
    * first. Absent if it can never take it over.
    */
-  takenOver?(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined>;
+  takenOver?(by: RoomTaker): Promise<OwnedRoom | undefined>;
   /** Ends the attempts to take the room over. */
   leave?(): void;
 }

@@ -121,7 +121,8 @@ export class SharedReads {
     const read: Read = { after, found };
     keepUnlessFailed(this.#reads, key, read, found);
     const bytes = (await found).messages.reduce((sum, { size }) => sum + size, 0);
-    if (this.#reads.get(key) !== read) return found; // dropped meanwhile: it may be from before a deletion
+    // It was dropped meanwhile, and is not kept for others: it may be older than a deletion.
+    if (this.#reads.get(key) !== read) return found;
     if (this.#readBytes + bytes > MAX_READ_BYTES) {
       this.forget();
       this.#reads.set(key, read);

@@ -21,9 +21,9 @@ const MAX_EXAMINED = 20_000;
 
 /**
  * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
- * its backfill; later ones are sent in full. `begin`: nothing is history, so all messages are sent.
+ * its backfill; later ones are sent in full. `none`: nothing is history, so all messages are sent.
  */
-export type HistoryEnd = number | "begin";
+export type HistoryEnd = number | "none";
 
 /** Where a connection asks to begin. */
 export interface Beginning {
@@ -153,7 +153,7 @@ export class Starts {
     // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
     const resumed = resumeCursor(range, lastEventId);
     if (resumed !== undefined) return resumed;
-    const end = historyEnd === "begin" ? floor : (historyEnd ?? head);
+    const end = historyEnd === "none" ? floor : (historyEnd ?? head);
     if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
     const isAll = count === Number.POSITIVE_INFINITY || end <= floor;

@@ -20,7 +20,7 @@ export class Viewer implements SinkOwner {
   readonly #facts: readonly FactPlace[] | undefined;
   #cursor: number;
   /** The last cursor that its client has received or came with; undefined if there is none. */
-  #reported: number | undefined;
+  #clientCursor: number | undefined;
   #isReading = false;
   /** A chunk from the store that met the full connection, and is the next to be written to it. */
   #held: Chunk | undefined;
@@ -29,15 +29,15 @@ export class Viewer implements SinkOwner {
   #isOpen = true;
 
   /**
-   * A viewer that has everything up to `cursor`. `reported`: the cursor that its client came with, if it is
-   * honoured. `facts`: those that it is sent. It writes nothing before `start`.
+   * A viewer that has everything up to `cursor`. `clientCursor`: the cursor that its client came with, if it
+   * is honoured. `facts`: those that it is sent. It writes nothing before `start`.
    */
   constructor(
     room: Room,
     sink: Sink,
     feed: Feed,
     cursor: number,
-    reported: number | undefined,
+    clientCursor: number | undefined,
     facts?: readonly FactPlace[],
   ) {
     this.feed = feed;
@@ -45,7 +45,7 @@ export class Viewer implements SinkOwner {
     this.#room = room;
     this.#sink = sink;
     this.#cursor = cursor;
-    this.#reported = reported;
+    this.#clientCursor = clientCursor;
     sink.attach(this);
   }
 
@@ -111,7 +111,7 @@ export class Viewer implements SinkOwner {
   keepalive(): void {
     if (this.#sink.isFull) return;
     this.#write(this.feed.keepalive(this.#unreported));
-    this.#reported = this.#cursor;
+    this.#clientCursor = this.#cursor;
   }
 
   /**
@@ -119,7 +119,7 @@ export class Viewer implements SinkOwner {
    * cursor. Without a filter, every message carries its cursor.
    */
   get #unreported(): number | undefined {
-    return this.feed.isFiltered && this.#reported !== this.#cursor ? this.#cursor : undefined;
+    return this.feed.isFiltered && this.#clientCursor !== this.#cursor ? this.#cursor : undefined;
   }
 
   /**
@@ -175,13 +175,13 @@ export class Viewer implements SinkOwner {
     this.reset();
   }
 
-  #send({ packet, last = this.#reported, next }: Chunk): void {
+  #send({ packet, last = this.#clientCursor, next }: Chunk): void {
     if (next <= this.#cursor)
       throw new Error(
         `the chunk after cursor ${this.#cursor} ends at ${next}, so the viewer would not advance`,
       );
     this.#cursor = next;
-    this.#reported = last;
+    this.#clientCursor = last;
     if (packet) this.#write(packet);
   }
 

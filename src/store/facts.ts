@@ -1,6 +1,6 @@
 /**
- * What holds of a chat beside its messages, for the viewers that ask for it. A fact is read again whenever
- * it may have changed, whichever instance has changed it.
+ * The facts of a chat, beside its messages, for the viewers that ask for them: which message is featured, and
+ * why the chat waits. A fact is read again whenever any instance may have changed it.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";

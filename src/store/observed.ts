@@ -1,6 +1,6 @@
 /**
  * The store that the service uses: an engine whose reads and writes report their outcome to the store's
- * health. `close`, `sizeBytes`, `freeBytes` and the statements of `paceOf` do not. Followers read through it
+ * health, except `close`, `sizeBytes`, `freeBytes` and the statements of `paceOf`. Followers read through it
  * too, so an instance that only follows notices a failing store.
  */
 import type { Clock } from "../base/clock.ts";

@@ -85,7 +85,7 @@ export class SqliteStore implements StoreEngine {
       this.#thread.call(op, ...([this.#now, ...args] as unknown as Parameters<Tables[O]>));
   }
 
-  /** The time of whatever is stored, and of all ages. Only the retention insists on the clock's own. */
+  /** The time of all operations, from which ages are counted. Only the retention uses the clock itself. */
   get #now(): number {
     return this.#witness.latest(this.#clock.now());
   }
