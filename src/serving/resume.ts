@@ -1,8 +1,8 @@
 /**
- * Where a connection starts in its room: after `Last-Event-ID` if possible, else some messages back. If
- * `init.cursor` differs from its `Last-Event-ID`, the client knows that the messages it missed were deleted,
- * or that its cursor is from another room. A `Last-Event-ID` of 0 asks for everything, so `init.cursor`
- * always differs from it. A beginning at a time (`from`) is found in `starts.ts`.
+ * The rules of where a connection starts in its room, which `starts.ts` applies to the log: after
+ * `Last-Event-ID` if possible, else some messages back. If `init.cursor` differs from its `Last-Event-ID`,
+ * the client knows that the messages it missed were deleted, or that its cursor is from another room. A
+ * `Last-Event-ID` of 0 asks for everything, so `init.cursor` always differs from it.
  */
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 

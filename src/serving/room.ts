@@ -39,7 +39,7 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `chat-choice.ts` says. */
   chat?: Chat | undefined;
-  /** The cursors of a replay that goes on, if `lastEventId` is one: then a room of the live chat is outdated. */
+  /** The cursors of a replay that goes on and has `lastEventId`: a room of the live chat is outdated. */
   replay?: CursorRange | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;

@@ -1,4 +1,7 @@
-/** `GET /v1/stream`: checks the request, finds the room or the channel, and opens the response. */
+/**
+ * `GET /v1/stream`: checks the request. For a video, the response is opened once its room is there (`Rooms`);
+ * for a channel, before any of its rooms is (`channel-stream.ts`).
+ */
 import type { FastifyInstance } from "fastify";
 import type { BodySink } from "../../multiplex/multiplex.ts";
 import { RelayError } from "../../protocol/errors.ts";

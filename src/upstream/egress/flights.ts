@@ -24,7 +24,10 @@ export interface CallOptions {
   priorityMs?: number;
   /** The longest cooldown that it waits for. A longer one rejects it at once, as throttled. */
   maxCooldownMs: number;
-  /** Proves the room's lease when the call starts. If it throws, its caller is rejected with that error. */
+  /**
+   * Proves the room's lease when the call starts. If it throws, its caller is rejected with that error. A
+   * caller that joins a call which runs already is not asked.
+   */
   beforeStart?: (() => void) | undefined;
   signal: AbortSignal;
 }
