@@ -30,7 +30,7 @@ export class UnreadablePosition extends Error {
 const VERSION = 1;
 
 export function encodePosition(position: Position): string {
-  const { chatType, pair, credentials, continuation, view, offered, panels } = position;
+  const { chatType, pair, credentials, continuation, view, offered, isOfPage, panels } = position;
   return JSON.stringify({
     version: VERSION,
     chatType,
@@ -39,6 +39,7 @@ export function encodePosition(position: Position): string {
     continuation,
     view,
     offered,
+    isOfPage,
     panels,
   });
 }
@@ -61,6 +62,7 @@ export function decodePosition(text: string): Position {
     continuation,
     view,
     ...(typeof stored.offered === "string" && { offered: stored.offered }),
+    ...(stored.isOfPage === true && { isOfPage: true }),
     panels: toPanels(stored.panels) ?? NO_PANELS,
   };
 }

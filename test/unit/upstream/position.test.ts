@@ -8,7 +8,8 @@ describe("a position", () => {
   it("survives its text, except for a replay's start", () => {
     const credentials = { ...POSITION.credentials, visitorData: "visitor" };
     const inTop = { ...POSITION, view: "top", offered: "a token of all messages" } as const;
-    for (const position of [POSITION, inTop, { ...POSITION, credentials, continuation: null }]) {
+    const ofPage = { ...POSITION, isOfPage: true };
+    for (const position of [POSITION, inTop, ofPage, { ...POSITION, credentials, continuation: null }]) {
       assert.deepEqual(decodePosition(encodePosition({ ...position, playerOffsetMs: 0 })), position);
     }
   });
