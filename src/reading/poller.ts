@@ -240,7 +240,10 @@ export class Poller {
   }
 
   async #poll(options: CallOptions): Promise<Next> {
-    const answer = await this.#parts.egress.liveChat.read(this.#videoId, this.#position, options);
+    const { clock, egress } = this.#parts;
+    const askedAt = clock.monotonic();
+    const answer = await egress.liveChat.read(this.#videoId, this.#position, options);
+    if (egress.wasCoolingSince(askedAt)) this.#timeline.on("throttled");
     return answer.kind === "batch" ? this.#storeAnswer(answer, options) : this.#onNoChat(options.signal);
   }
 

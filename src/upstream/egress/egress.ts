@@ -104,6 +104,11 @@ export class Egress {
     return this.#gate.cooldownLeftMs(isPage);
   }
 
+  /** See `Gate.wasCoolingSince`. */
+  wasCoolingSince(time: number): boolean {
+    return this.#gate.wasCoolingSince(time);
+  }
+
   /** Whether it can open a chat now or, without pages, continue to read one. */
   isUsable(withPages = true): boolean {
     return this.isUp && this.cooldownLeftMs(withPages) === 0;

@@ -102,6 +102,11 @@ export class Gate {
     return Math.max(0, this.#cooldownUntil(isPage) - this.#clock.monotonic());
   }
 
+  /** Whether chat calls were held by a cooldown at this monotonic time or later. */
+  wasCoolingSince(time: number): boolean {
+    return this.#cooldown.until > time;
+  }
+
   get queued(): number {
     return this.#queue.size;
   }

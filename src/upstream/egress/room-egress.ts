@@ -102,6 +102,11 @@ export class RoomEgress {
     return this.#egress.cooldownLeftMs(isPage);
   }
 
+  /** Whether a cooldown held the room's poll that was asked for at this monotonic time. */
+  wasCoolingSince(time: number): boolean {
+    return this.#egress.wasCoolingSince(time);
+  }
+
   /**
    * The result of the first egress that is neither throttled nor without a connection. The room stays with
    * that one. Rejects like the last call.

@@ -11,6 +11,7 @@ import { failAlways } from "../../support/opening.ts";
 import { assertConsecutive } from "../../support/stream.ts";
 
 const VIDEO = "gaps-told-1";
+const OTHER = "gaps-told-2";
 /** The number of messages on a page: after more of them, the page does not reach back to earlier ones. */
 const PAGE = 10;
 /** Longer than the upstream keeps messages. */
@@ -62,6 +63,14 @@ const throttledAndTokenLost: Interruption = async (scene) => {
   await throttled(scene);
   return tokenLost(scene);
 };
+const throttledWhileItQueues: Interruption = async ({ relay }) => {
+  relay.network.latency = { leastMs: 1000, jitterMs: 0 }; // the poll queues before the other one is answered
+  const fault = relay.upstream.fault({ on: "get_live_chat", videoId: OTHER, times: 1, as: "quota" });
+  relay.visit({ videoId: OTHER }).entered.catch(() => {});
+  await relay.until(() => fault.fired === 1);
+  await relay.advance(2000);
+  return () => {};
+};
 const restart: Interruption = async ({ relay }) => {
   await relay.restart(AWAY_MS);
   return () => {};
@@ -81,6 +90,7 @@ async function sentAfter(interrupt: Interruption, said: number, settings = {}) {
     settings: { RELAY_GRACE_MS: String(GRACE_MS), RELAY_COOLDOWN_MS: String(AWAY_MS), ...settings },
   });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, holdsMessages: 4 });
+  relay.upstream.chat(OTHER);
   chat.say(5);
   const beganAt = relay.clock.now();
   const opener = await relay.enter({ videoId: VIDEO });
@@ -116,6 +126,7 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 describe("a room that is read again", () => {
   const soon = { RELAY_MAX_FAILURES: "5", RELAY_FAILING_MS: "0" };
   const lingers = { RELAY_GRACE_MS: "60000" }; // so the room continues from its checkpoint
+  const spaced = { RELAY_GATE_SPACING_MS: "1500" };
   const rows: [what: string, Interruption, reason: string, settings?: object][] = [
     ["after its release", released, "unwatched"],
     ["after it failed", failed, "unreachable", soon],
@@ -123,6 +134,12 @@ describe("a room that is read again", () => {
     ["after a cooldown", throttled, "throttled"],
     ["after a cooldown of pages, and it needs one,", throttledPages, "throttled"],
     ["after a cooldown that its token does not survive", throttledAndTokenLost, "throttled"],
+    [
+      "after a cooldown that began while its poll waited for its turn",
+      throttledWhileItQueues,
+      "throttled",
+      spaced,
+    ],
     ["after a restart", restart, "down"],
     ["after a restart that its token does not survive", restartAndTokenLost, "down", lingers],
     ["after its token was refused", tokenLost, "unreachable"],
