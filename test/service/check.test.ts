@@ -336,7 +336,7 @@ describe("serve --check", () => {
     assert.equal(upstream.requests.length, 0);
   });
 
-  it("fails for a port in use, and does not for one of a running service, whose store it leaves alone", async (t) => {
+  it("fails for a port in use, unless a service runs on it, whose store it leaves alone", async (t) => {
     await using upstream = await startSimulator();
     const store = await temporaryFile(t);
     const [port = 0] = await freePorts(1);

@@ -10,7 +10,7 @@ const VIDEO = "set-back-12";
 const MESSAGES = 20;
 const DAY_MS = 86_400_000;
 
-test("the cursors of a store in memory are not those of the store before, although they come from the clock", async () => {
+test("a store in memory does not repeat the cursors of the one before, although they come from the clock", async () => {
   await using upstream = await startSimulator();
   upstream.chat(VIDEO, { kinds: ["text"] }).say(MESSAGES);
   const now = Date.now();

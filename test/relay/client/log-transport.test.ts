@@ -130,7 +130,7 @@ describe("a chat of the SDK behind a network that", () => {
   });
 });
 
-it("a chat of the SDK whose token could not be read is then read from the stream: no stream has failed", async () => {
+it("the SDK reads a chat from the stream after its token could not be read: no stream has failed", async () => {
   await using relay = await startRelay();
   relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
   const { fetch, count } = through((url, init) => globalThis.fetch(url, init));

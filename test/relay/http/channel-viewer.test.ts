@@ -286,7 +286,7 @@ describe("a viewer of a channel", () => {
     ["that other viewers watch", true],
     ["that is not open yet", false],
   ] as const)
-    it(`that is about to enter a room ${where} counts, and is ended by a stop although the store is silent`, async () => {
+    it(`that is about to enter a room ${where} counts, and a stop ends it even if the store is silent`, async () => {
       const { relay, visit, live } = visited();
       const stream = live("live-first1");
       if (isOpen) await relay.enter({ videoId: "live-first1" });

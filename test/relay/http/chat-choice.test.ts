@@ -107,7 +107,7 @@ it("a room is shown with its chat, and the list has an entry for each", async ()
   );
 });
 
-it("a stream until now is of the chat that it names, and its first frame names those that are stored", async () => {
+it("a stream until now sends the chat that it names, and its first frame lists the stored ones", async () => {
   for (const [chat, { ids, init }] of [
     ["live", live],
     ["replay", replay],

@@ -580,7 +580,7 @@ describe("an edge", () => {
   });
 
   for (const has of ["the cursor of its end", "a later cursor", "no cursor"])
-    it(`opens a chat again of which it remembers the end, and which its origin has read on, for a viewer with ${has}`, async () => {
+    it(`opens an ended chat again that its origin reads on, for a viewer with ${has}`, async () => {
       const { relay, channel } = watched();
       const edge = await virtualEdge(relay);
       const { chat } = channel.broadcast(VIDEO, { chat: CHAT });

@@ -206,7 +206,7 @@ describe("a recorded channel", () => {
     assert.equal((await relay.when(relay.store.getRoom(live.videoId)))?.end?.state, "ended");
   });
 
-  it("records the replay of a stream whose end it has not read, though it learns only later that there is one", async () => {
+  it("records the replay of a stream that ended unread, even if it learns of that replay later", async () => {
     const { relay, channel, startAgain, upstream } = recorded({}, { hasDisk: true });
     const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
     const first = new ChannelVisitor(relay.service);

@@ -259,7 +259,7 @@ test("instances of which none reaches the upstream say so, until one does", asyn
   await world.upstream.close();
 });
 
-test("an instance that opens rooms and reaches nothing leaves them to an instance with viewers of them", async () => {
+test("an instance that cannot reach the upstream leaves the rooms that it opens to one with viewers of them", async () => {
   // One address, which opens slowly.
   const { world, first, second, watch, reads, until } = twoInstances(10, 18);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
@@ -274,7 +274,7 @@ test("an instance that opens rooms and reaches nothing leaves them to an instanc
   await world.upstream.close();
 });
 
-test("an owner does not take the time in which it may not call, because its lease cannot be proved, for silence of the upstream", async () => {
+test("an owner that may not call without a proof of its lease does not count that time as silence of the upstream", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
   await until(26_000);
@@ -386,7 +386,7 @@ test("an instance gives up a room that another one has taken over and released, 
   await world.upstream.close();
 });
 
-test("an owner whose room another one has taken over follows it soon, even while its own next call must wait", async () => {
+test("an owner whose room was taken over follows it soon, even while its own next call waits", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
   const [{ videoId } = assert.fail()] = world.liveRooms;
   const [address = assert.fail()] = first.addresses;
@@ -406,7 +406,7 @@ test("an owner whose room another one has taken over follows it soon, even while
   await world.upstream.close();
 });
 
-test("an instance that opens a video again takes its replay before its first call, so that no other one goes on with it meanwhile", async () => {
+test("an instance that opens a video again owns its replay before its first call, so no other one continues it", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
   const [{ videoId, chat } = assert.fail()] = world.rooms; // the replay
   const [from = ""] = first.addresses;
@@ -466,7 +466,7 @@ for (const [whose, back] of [
   ["a cursor", 1],
   ["the cursor 0", Number.POSITIVE_INFINITY],
 ] as const)
-  test(`an instance that remembers that a video has no chat lets viewers with ${whose} go on with what another one has read since`, async () => {
+  test(`a viewer with ${whose} goes on with what another instance has read, where a missing chat is remembered`, async () => {
     const { world, first, second, watch, reads, until } = twoInstances(REMEMBERS);
     const videoId = "seen-late-1";
     const chat = world.upstream.chat(videoId, { kind: "disabled", kinds: ["text"] });

@@ -186,7 +186,7 @@ describe("a viewer that waits for its opening while another instance reads the l
     });
 });
 
-describe("a viewer at an edge with a cursor of a replay, where the end of the live chat", () => {
+describe("a viewer at an edge with a cursor of a replay gets the replay", () => {
   const GRACE_MS = 1000;
 
   /** A viewer at an edge, and the chat over at the origin, where newcomers would get the replay. */
@@ -212,7 +212,7 @@ describe("a viewer at an edge with a cursor of a replay, where the end of the li
 
   for (const isHeard of [false, true])
     for (const isWhole of [true, false])
-      it(`has ${isHeard ? "" : "not "}reached it, gets the replay, which is read ${isWhole ? "to its end" : "in part"}`, async () => {
+      it(`if the edge has ${isHeard ? "" : "not "}heard of the end of the live chat, and the replay is read ${isWhole ? "to its end" : "in part"}`, async () => {
         const { relay, edge, watching, viewer } = await over(isWhole ? 10 : 1, ({ line }) => {
           if (!isHeard) line.swallow(1);
         });
@@ -234,7 +234,7 @@ describe("a viewer at an edge with a cursor of a replay, where the end of the li
         assert.equal(Math.max(...edge.streams), 1);
       });
 
-  it("is so recent that the origin gives newcomers the live chat, gets the replay, though not beside one", async () => {
+  it("while its origin still gives newcomers the live chat, but not beside a viewer of that", async () => {
     const { relay, chat } = await readToEnd();
     chat.change({ kind: "replay", pageSize: 1 });
     const { cursor } = await readReplay(relay, { reopens: true });
@@ -250,7 +250,7 @@ describe("a viewer at an edge with a cursor of a replay, where the end of the li
     assert.deepEqual([back.init.chatType, back.init.cursor], ["liveChatReplayRenderer", cursor]);
   });
 
-  it("has reached it, gets the replay, though a look that began before the replay is under way", async () => {
+  it("while the edge waits for an answer that does not know the replay yet", async () => {
     const { relay, edge } = await over(1);
     edge.line.latency = { leastMs: 3000, jitterMs: 0 };
     relay.visit({ videoId: VIDEO, lastEventId: 2 ** 52 }, edge.life.rooms);
@@ -313,7 +313,7 @@ it("a viewer with a cursor of a replay gets it, though the live chat seems to ha
   assert.deepEqual([back.init?.cursor, back.messages.length], [cursors[1], 18]);
 });
 
-it("a viewer of the replay does not open the live chat again, though its page says that the stream is to come", async () => {
+it("a viewer of the replay does not open the live chat again if its page says that the stream is to come", async () => {
   const { relay } = await replayed();
   relay.upstream.fault({ on: ["watch", "next"], times: Number.POSITIVE_INFINITY, as: "offline" });
   const visit = relay.visit({ videoId: VIDEO, chat: "replay", lastEventId: 0 });

@@ -96,7 +96,7 @@ describe("the chat of a channel", () => {
     assert.equal(server.calls[0]?.lastEventId, `${A}.6`);
   });
 
-  it("yields each message once if the channel turns back to an earlier video, whose backfill it has had", async () => {
+  it("yields each message once if the channel returns to a video whose backfill it has had", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), inChannel(A, 11, 14), began(B, 50), inChannel(B, 51)),
       streams(began(B, 51), began(A, 12), inChannel(A, 13, 16)),

@@ -125,7 +125,7 @@ describe("a page and the answer that follows it", () => {
     fc.assert(property, { numRuns: 100 });
   });
 
-  it("keep a gift or a poll without a time in its place, though a page shows a notice before it as new", () => {
+  it("keep the place of a gift or a poll without a time behind a notice that a page shows as new", () => {
     const item = (id: string, second?: number, isKnownByText?: true) =>
       ({
         message: { id, details: second ? { publishedAt: `2026-01-01T00:00:0${second}.000000Z` } : {} },
@@ -151,7 +151,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("give a paid message in the page's place, before its deletion, though the answer shows it in a ticker", () => {
+  it("give a paid message in the page's place, before its deletion, if the answer shows it in a ticker", () => {
     const item = (id: string, second?: number) =>
       ({
         message: { id, details: { ...(second && { publishedAt: new Date(second * 1000).toISOString() }) } },
