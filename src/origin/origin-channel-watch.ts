@@ -1,6 +1,7 @@
 /**
  * Watches one channel at an edge, through one stream of the origin, however many viewers wait. The origin
- * chooses the channel's streams, and notices their ends and failures itself.
+ * chooses the channel's streams, and notices their ends and failures itself. But it does not say that a chat
+ * goes on after its end: that shows by the end here, and by the stream, which comes back.
  */
 import { after, type Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
@@ -34,8 +35,9 @@ export class OriginChannelWatch implements WatchedChannel {
   #latest: ChannelState | undefined;
   readonly #unwatched = new AbortController();
   #watchers = 0;
-  /** The video whose chat a watcher has read to its end; it goes on if the origin shows the video again. */
+  /** The newest stream, once a watcher has read its chat to its end, and once it has come back. */
   #ended: string | undefined;
+  #returned: string | undefined;
 
   /** `wasKnown`: whether the origin has shown the channel before. */
   constructor(channel: string, parts: WatchParts, closed: AbortSignal, wasKnown = false) {
@@ -84,7 +86,10 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   ended(videoId: string): void {
-    this.#ended = videoId;
+    const { state, newest } = this.broadcasts;
+    const isShown = state !== undefined && this.broadcasts.videoId === videoId;
+    if (isShown && videoId === this.#returned) this.#announce(state, true);
+    else if (videoId === newest.videoId) this.#ended = videoId;
   }
 
   /** The origin says when a stream fails there; for a failure of this edge alone, waits and tries again. */
@@ -94,7 +99,7 @@ export class OriginChannelWatch implements WatchedChannel {
     this.#wait(error);
     after(this.#parts.clock, RETRY_MS, this.#closed, () => {
       if (this.broadcasts.state?.videoId === undefined && latest && this.#latest === latest)
-        this.#show(latest);
+        this.#announce(latest, false);
     });
   }
 
@@ -130,9 +135,19 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #show(state: ChannelState): void {
-    const isBack = state.state !== "waiting" && this.broadcasts.videoId === undefined;
+    const { newest, videoId: shown } = this.broadcasts;
+    const isBack = shown === undefined && state.state !== "waiting" && state.videoId === newest.videoId;
     const isReopened = isBack && state.videoId === this.#ended;
-    if (isReopened) this.#ended = undefined;
+    if (isBack) this.#returned = state.videoId;
+    this.#announce(state, isReopened);
+  }
+
+  /** `isReopened`: the chat of the newest stream goes on after its end. */
+  #announce(state: ChannelState, isReopened: boolean): void {
+    if (isReopened) {
+      this.#ended = undefined;
+      this.#returned = undefined;
+    }
     this.broadcasts.show(state, isReopened);
     this.broadcasts.announce();
   }

@@ -7,7 +7,8 @@
  * - before a fresh page, and between it and its answer, if that was late or messages were to be expected
  *   (`ReadingTimeline.#besidePage`); before one that replaces a token which brought nothing, always;
  * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
- * - before a page that says that the chat is off or over, as before a fresh page;
+ * - between Top chat and the answer with all messages, if that was late (`timeline.ts`);
+ * - before a page that says that the chat is off, as before a fresh page, or over, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).

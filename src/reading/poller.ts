@@ -243,8 +243,9 @@ export class Poller {
     const { clock, egress } = this.#parts;
     const askedAt = clock.monotonic();
     const answer = await egress.liveChat.read(this.#videoId, this.#position, options);
-    if (egress.wasCoolingSince(askedAt)) this.#timeline.on("throttled");
-    return answer.kind === "batch" ? this.#storeAnswer(answer, options) : this.#onNoChat(options.signal);
+    if (answer.kind !== "batch") return this.#onNoChat(options.signal);
+    if (egress.wasHeldBetween(askedAt, answer.startedAt)) this.#timeline.on("throttled");
+    return this.#storeAnswer(answer, options);
   }
 
   /** Stores an answer, in one list with the page that it follows. */

@@ -187,6 +187,7 @@ export class VideoEntry {
   async tick(): Promise<void> {
     await this.room?.tick();
     const { viewerCount } = this;
+    // An ended chat is in the store: its viewers need no other instance to read it.
     if (viewerCount > 0 && !this.#remembered) this.#host.sources.ownership.setViewers(this.#key, viewerCount);
     this.#dropExpired();
   }
@@ -305,6 +306,7 @@ export class VideoEntry {
     if (acquired.is === "ended") {
       const { room, isReplay, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, isReplay, until: this.#in(leftMs) };
+      this.#host.sources.ownership.setViewers(this.videoId, 0);
       return { room };
     }
     const { room } = acquired.is === "opened" ? acquired.owned : acquired.followed;

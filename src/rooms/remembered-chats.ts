@@ -100,14 +100,14 @@ export async function reopensFor(
     // Another instance may have read the chat since.
     if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
-  return remembered.room !== undefined && (await goesOn(remembered.room, request, read));
+  return remembered.room !== undefined && (await isReadOn(remembered.room, request, read));
 }
 
 /**
  * Whether the chat has messages that its ended room does not have, or may get some: another instance or the
- * origin reads it again, the stored cursors were shifted, or the origin has lost it.
+ * origin reads it again, the stored cursors were shifted, or the origin has lost it and read it anew.
  */
-async function goesOn(
+async function isReadOn(
   room: Room,
   request: StreamRequest,
   read: () => Promise<readonly StoredChat[]>,

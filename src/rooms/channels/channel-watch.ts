@@ -97,7 +97,7 @@ export class ChannelWatch implements WatchedChannel {
   /** The chosen stream whose chat goes on after its end. */
   #reopened: string | undefined;
   #watchers = 0;
-  /** The address of the first of them. */
+  /** The address of the first of them, who may have left. */
   #address = "";
   /** The look that waits for its turn. */
   #queued: QueuedOpening<unknown> | undefined;
@@ -137,9 +137,9 @@ export class ChannelWatch implements WatchedChannel {
   /** Adds a watcher of this address, or network; empty if it is a recording. Disposing removes one. */
   join(address: string): this {
     this.#watchers += 1;
-    if (this.#watchers === 1) this.#address = address;
     this.#queued?.add(address);
     if (this.#watchers === 1) {
+      this.#address = address;
       this.#unwatched = new AbortController();
       const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
       void background(`watch of ${this.channel}`, this.#parts, signal, () => this.#watch(signal));
@@ -274,11 +274,13 @@ export class ChannelWatch implements WatchedChannel {
       const now = clock.monotonic();
       const [videoId, { nextLookAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
       if (this.#dueAt <= now) {
-        this.#dueAt = now + settings.channelMs;
-        await this.#lookOnce(signal);
-        // A look that its last watcher has cut short is made again soon.
-        if (signal.aborted) this.#dueAt = Math.min(this.#dueAt, now + settings.lookMs);
-        if (signal.aborted) this.#wake();
+        const dueAt = now + settings.channelMs;
+        this.#dueAt = dueAt;
+        const isMade = await this.#lookOnce(signal);
+        if (!isMade && this.#dueAt === dueAt) {
+          this.#dueAt = Math.min(dueAt, now + settings.lookMs);
+          this.#wake();
+        }
       } else if (videoId !== undefined && nextLookAt <= now) await this.#lookForChat(videoId, signal);
       else await nap(Math.min(this.#dueAt, nextLookAt) - now, woken, clock, signal);
     }
@@ -313,12 +315,15 @@ export class ChannelWatch implements WatchedChannel {
     this.#choose();
   }
 
-  async #lookOnce(signal: AbortSignal): Promise<void> {
+  /** Resolves to false if its last watcher has left during the look, which may then be repeated early. */
+  async #lookOnce(signal: AbortSignal): Promise<boolean> {
     try {
       this.#saw(this.isKnown ? await this.#lookNow(signal) : await this.#lookInTurn(signal));
     } catch (error) {
-      if (!signal.aborted) await this.#sawNothing(error, signal);
+      if (signal.aborted) return false;
+      await this.#sawNothing(error, signal);
     }
+    return true;
   }
 
   #lookNow(signal: AbortSignal, preferred?: Egress): Promise<ChannelLook> {

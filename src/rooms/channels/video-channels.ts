@@ -71,7 +71,7 @@ export interface VideoChannelSources {
   keyOf(videoId: string, channels: readonly string[] | undefined): string;
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
-  /** Reads the names from the video's page. `queued`: the asking client's entry in the queue. */
+  /** Reads the names from the video's page. `queued`: the place in the queue of all who ask. */
   ask(
     question: ChannelQuestion,
     queued: QueuedOpening<OpeningTurn>,
@@ -88,7 +88,7 @@ function isOfVideo(error: unknown): boolean {
 
 interface Answer {
   readonly names: Promise<readonly string[]>;
-  /** Its place in the queue, which is left once the answer is there. */
+  /** Its place in the queue, which it leaves at its turn. */
   readonly queued: QueuedOpening<OpeningTurn>;
   /**
    * On the monotonic clock: when the question was asked, and until when the answer counts; Infinity until it

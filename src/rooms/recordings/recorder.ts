@@ -20,7 +20,7 @@ import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { ifUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
+import { ifUnavailable, isUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -199,7 +199,11 @@ function newsOf(streams: readonly News[], channel: News): News {
   return last("recording") ?? last("failed") ?? channel;
 }
 
-/** Attempts, as long as it is unknown whether the chat goes on. Rejects if the watch fails. */
+/**
+ * Attempts to record a stream; after the last one, the next look at the channel decides. As long as its replay
+ * must be recorded (`lacksReplay`), there are further attempts at the waits of `LookWaits`, since the channel
+ * may not show the stream any more. Rejects if the watch fails.
+ */
 async function recordStream(
   videoId: string,
   channel: string,
@@ -207,20 +211,24 @@ async function recordStream(
   parts: RecorderParts,
   run: RecordingRun,
 ): Promise<void> {
-  const giveBack = parts.recorded.take(videoId);
+  const { clock, recorded, settings, store } = parts;
+  const giveBack = recorded.take(videoId);
   const signal = AbortSignal.any([run.signal, run.deleted]);
-  const attempt = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
+  const waits = new LookWaits(settings, clock);
+  const until = clock.monotonic() + settings.hiddenMs;
   try {
-    while (!(await attempt())) await parts.clock.sleep(RETRY_MS, signal).catch(() => {});
+    for (;;) {
+      const isOver = await attemptStream(videoId, channel, watch, parts, { ...run, signal });
+      if (isOver || signal.aborted || clock.monotonic() >= until) return;
+      if (!(await lacksReplay(videoId, store))) return;
+      await clock.sleep(waits.next(false), signal).catch(() => {});
+    }
   } finally {
     giveBack();
   }
 }
 
-/**
- * One attempt. Resolves to whether the next one follows a look at the channel: not if the chat's room has
- * ended, and it is unknown whether the chat goes on, since the channel may not show the stream any more.
- */
+/** Resolves to whether the chat is over. */
 async function attemptStream(
   videoId: string,
   channel: string,
@@ -233,14 +241,27 @@ async function attemptStream(
     const end = await read(videoId, parts, run, channel);
     report(end === "over" ? { state: "waiting" } : afterRoom(end));
     if (end === "over") watch.over(videoId);
-    return true;
+    return end === "over";
   } catch (error) {
-    const isKnown = error instanceof ChatAbsent && error.absence.is !== "unknown";
-    if (isKnown) watch.failed(videoId, error);
-    if (signal.aborted) return true;
+    if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
+    if (signal.aborted) return false;
     logWhy(parts.telemetry, { videoId }, error);
-    report(afterError(error));
-    return isKnown || (await recordOf(videoId, parts.store))?.end?.state !== "ended";
+    const news = afterError(error);
+    report((await lacksReplay(videoId, parts.store)) ? { ...news, state: "waiting" } : news);
+    return false;
+  }
+}
+
+/** Whether the live chat has ended unread, and its replay is not stored to its end. */
+async function lacksReplay(videoId: string, store: ObservedStore): Promise<boolean> {
+  try {
+    const [first, replay] = await storedChats(store, videoId);
+    if (first?.key !== videoId || first.end?.state !== "ended" || replay?.end?.state === "ended")
+      return false;
+    return !(await isReadToEnd(first, store));
+  } catch (error) {
+    if (isUnavailable(error)) return false;
+    throw error;
   }
 }
 

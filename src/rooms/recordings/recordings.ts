@@ -160,7 +160,7 @@ class RunningRecording {
       },
     };
     const record = isChannel(name) ? recordChannel : recordChat;
-    void background("recording", parts, run.signal, () => record(name, parts, run));
+    void background(`recording of ${name}`, parts, run.signal, () => record(name, parts, run));
   }
 
   get report(): RecordingReport {

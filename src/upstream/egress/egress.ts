@@ -104,9 +104,9 @@ export class Egress {
     return this.#gate.cooldownLeftMs(isPage);
   }
 
-  /** See `Gate.wasCoolingSince`. */
-  wasCoolingSince(time: number): boolean {
-    return this.#gate.wasCoolingSince(time);
+  /** See `Gate.wasHeldBetween`. */
+  wasHeldBetween(askedAt: number, startedAt: number): boolean {
+    return this.#gate.wasHeldBetween(askedAt, startedAt);
   }
 
   /** Whether it can open a chat now or, without pages, continue to read one. */

@@ -102,9 +102,10 @@ export class Gate {
     return Math.max(0, this.#cooldownUntil(isPage) - this.#clock.monotonic());
   }
 
-  /** Whether chat calls were held by a cooldown at this monotonic time or later. */
-  wasCoolingSince(time: number): boolean {
-    return this.#cooldown.until > time;
+  /** Whether a cooldown held the chat call that was asked for and started at these monotonic times. */
+  wasHeldBetween(askedAt: number, startedAt: number): boolean {
+    const { until } = this.#cooldown;
+    return askedAt < until && until <= startedAt;
   }
 
   get queued(): number {

@@ -102,9 +102,9 @@ export class RoomEgress {
     return this.#egress.cooldownLeftMs(isPage);
   }
 
-  /** Whether a cooldown held the room's poll that was asked for at this monotonic time. */
-  wasCoolingSince(time: number): boolean {
-    return this.#egress.wasCoolingSince(time);
+  /** See `Gate.wasHeldBetween`. */
+  wasHeldBetween(askedAt: number, startedAt: number): boolean {
+    return this.#egress.wasHeldBetween(askedAt, startedAt);
   }
 
   /**

@@ -57,6 +57,24 @@ describe("the watch of a channel at an edge", () => {
     assert.equal(watched.broadcasts.state?.videoId, LIVE);
   });
 
+  for (const isSlow of [false, true])
+    it(`shows a stream anew whose chat goes on after its end, which a viewer has read ${isSlow ? "since" : "before"}`, async () => {
+      const line = (state: string, videoId?: string) =>
+        JSON.stringify({ event: "channel", channel: CHANNEL, state, videoId });
+      const lines = Object.assign(saying(line("live", LIVE), line("waiting"), line("live", LIVE)), {
+        [Symbol.dispose]: () => {},
+      });
+      const clock = new FakeClock();
+      const watched = watch(clock, { channel: async () => lines });
+      const { broadcasts } = watched;
+      if (!isSlow) broadcasts.onChange(() => broadcasts.state?.state === "waiting" && watched.ended(LIVE));
+      await clock.advance(0);
+      if (isSlow) watched.ended(LIVE);
+      assert.deepEqual([broadcasts.newest.videoId, broadcasts.newest.isReopened], [LIVE, true]);
+      watched.ended(LIVE);
+      assert.equal(broadcasts.newest.next, undefined);
+    });
+
   it("logs the stack of its own bug, and waits", async () => {
     const lines: string[] = [];
     const broken = async () => {
