@@ -105,7 +105,7 @@ export async function reopensFor(
 
 /**
  * Whether the chat has messages that its ended room does not have, or may get some: another instance or the
- * origin reads it again, the stored cursors were shifted, or the origin has lost it and read it anew.
+ * origin reads it again, the stored cursors were shifted, or the origin has read it again after a loss.
  */
 async function isReadOn(
   room: Room,

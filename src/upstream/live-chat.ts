@@ -143,10 +143,7 @@ export class LiveChat {
     if (standing.is !== "there") return isReplay ? { ...standing, is: "over" } : standing;
     const { is, start, ...page } = standing;
     if (start.chatType !== known.chatType) {
-      if (isReplay)
-        throw new UpstreamError("unusable", "its page shows a live chat, and not the replay", {
-          wallOf: "video",
-        });
+      if (isReplay) throw new UpstreamError("unusable", "its page shows a live chat", { wallOf: "video" });
       return { is: "over", why: "the stream has ended", video: page.video };
     }
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };

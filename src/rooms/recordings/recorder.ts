@@ -200,9 +200,9 @@ function newsOf(streams: readonly News[], channel: News): News {
 }
 
 /**
- * Attempts to record a stream; after the last one, the next look at the channel decides. As long as its replay
- * must be recorded (`lacksReplay`), there are further attempts at the waits of `LookWaits`, since the channel
- * may not show the stream any more. Rejects if the watch fails.
+ * Attempts to record a stream; after the last one, the next look at the channel decides. As long as its
+ * replay must be recorded (`lacksReplay`), there are further attempts at the waits of `LookWaits`, since the
+ * channel may not show the stream any more. Rejects if the watch fails.
  */
 async function recordStream(
   videoId: string,
