@@ -214,14 +214,14 @@ async function recordStream(
   const { clock, recorded, settings, store } = parts;
   const giveBack = recorded.take(videoId);
   const signal = AbortSignal.any([run.signal, run.deleted]);
-  const waits = new LookWaits(settings, clock);
-  const until = clock.monotonic() + settings.hiddenMs;
+  const isOver = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
   try {
-    for (;;) {
-      const isOver = await attemptStream(videoId, channel, watch, parts, { ...run, signal });
-      if (isOver || signal.aborted || clock.monotonic() >= until) return;
-      if (!(await lacksReplay(videoId, store))) return;
+    if (await isOver()) return;
+    const waits = new LookWaits(settings, clock);
+    const until = clock.monotonic() + settings.hiddenMs;
+    while (!signal.aborted && clock.monotonic() < until && (await lacksReplay(videoId, store))) {
       await clock.sleep(waits.next(false), signal).catch(() => {});
+      if (await isOver()) return;
     }
   } finally {
     giveBack();
