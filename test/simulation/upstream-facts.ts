@@ -330,7 +330,7 @@ export const FACTS: readonly Fact[] = [
     fact: "a ticker repeats a payment, a member or a gift under the same id",
     by: ["action ticker"],
     drawn: SAID,
-    held: ["test/unit/upstream/order.test.ts", "though the answer shows it in a ticker"],
+    held: ["test/unit/upstream/order.test.ts", "if the answer shows it in a ticker"],
   },
   {
     fact: "a page, and the first answer to a menu's token, show the tickers that still stand, however old",
