@@ -45,9 +45,9 @@ interface ChannelWatchParts {
   clock: Clock;
   telemetry: Telemetry;
   settings: {
-    /** The minimum time between the starts of two looks at one channel, in milliseconds. */
+    /** The minimum time between the starts of two looks at one channel, unless the first was cut short. */
     channelMs: number;
-    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
+    /** The interval of looks for a chat that is off or hidden, and the wait after one that was cut short. */
     lookMs: number;
     /** A chat counts as over if it was hidden for this long, in milliseconds. */
     hiddenMs: number;

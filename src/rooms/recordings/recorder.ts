@@ -20,7 +20,7 @@ import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { ifUnavailable, isUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
+import { ifUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -211,24 +211,24 @@ async function recordStream(
   parts: RecorderParts,
   run: RecordingRun,
 ): Promise<void> {
-  const { clock, recorded, settings, store } = parts;
+  const { clock, recorded, settings } = parts;
   const giveBack = recorded.take(videoId);
   const signal = AbortSignal.any([run.signal, run.deleted]);
-  const isOver = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
+  const attempt = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
   try {
-    if (await isOver()) return;
+    if (!(await attempt())) return;
     const waits = new LookWaits(settings, clock);
     const until = clock.monotonic() + settings.hiddenMs;
-    while (!signal.aborted && clock.monotonic() < until && (await lacksReplay(videoId, store))) {
+    while (!signal.aborted && clock.monotonic() < until) {
       await clock.sleep(waits.next(false), signal).catch(() => {});
-      if (await isOver()) return;
+      if (!(await attempt())) return;
     }
   } finally {
     giveBack();
   }
 }
 
-/** Resolves to whether the chat is over. */
+/** Resolves to whether its replay must be recorded. */
 async function attemptStream(
   videoId: string,
   channel: string,
@@ -240,29 +240,25 @@ async function attemptStream(
   try {
     const end = await read(videoId, parts, run, channel);
     report(end === "over" ? { state: "waiting" } : afterRoom(end));
-    if (end === "over") watch.over(videoId);
-    return end === "over";
+    if (end !== "over") return await lacksReplay(videoId, parts.store);
+    watch.over(videoId);
+    return false;
   } catch (error) {
     if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
     if (signal.aborted) return false;
     logWhy(parts.telemetry, { videoId }, error);
     const news = afterError(error);
-    report((await lacksReplay(videoId, parts.store)) ? { ...news, state: "waiting" } : news);
-    return false;
+    const isLacking = await lacksReplay(videoId, parts.store);
+    report(isLacking ? { ...news, state: "waiting" } : news);
+    return isLacking;
   }
 }
 
 /** Whether the live chat has ended unread, and its replay is not stored to its end. */
 async function lacksReplay(videoId: string, store: ObservedStore): Promise<boolean> {
-  try {
-    const [first, replay] = await storedChats(store, videoId);
-    if (first?.key !== videoId || first.end?.state !== "ended" || replay?.end?.state === "ended")
-      return false;
-    return !(await isReadToEnd(first, store));
-  } catch (error) {
-    if (isUnavailable(error)) return false;
-    throw error;
-  }
+  const [first, replay] = await storedChats(store, videoId).catch(ifUnavailable<RoomRecord[]>([]));
+  const isUnread = first?.key === videoId && first.end?.state === "ended" && replay?.end?.state !== "ended";
+  return isUnread && !(await isReadToEnd(first, store).catch(ifUnavailable(true)));
 }
 
 const OVER: Absence = { is: "over", why: "the stream has ended" };
