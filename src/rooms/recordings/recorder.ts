@@ -17,10 +17,9 @@ import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import { FORMS } from "../../serving/form.ts";
-import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { ifUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
+import { ifUnavailable, isUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -135,7 +134,7 @@ function afterRoom(end: RoomEnd | undefined): News {
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, report } = run;
-  const { channels, clock, egresses, store, telemetry } = parts;
+  const { channels, clock, egresses, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   /** The latest news of each stream that is wanted or still recorded. */
   const streamNews = new Map<string, News>();
@@ -143,7 +142,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   const reportNow = () => {
     if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
   };
-  let unfinished = await unfinishedOf(channel, store);
+  let unfinished = await withStore(() => unfinishedOf(channel, parts), { channel }, parts, run);
   let absentMs = RETRY_MS;
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
@@ -202,7 +201,8 @@ function newsOf(streams: readonly News[], channel: News): News {
 /**
  * Attempts to record a stream; after the last one, the next look at the channel decides. As long as its
  * replay must be recorded (`lacksReplay`), there are further attempts at the waits of `LookWaits`, since the
- * channel may not show the stream any more. Rejects if the watch fails.
+ * channel may not show the stream any more: until `hiddenMs` after the last one that has read its chat.
+ * Rejects if the watch fails.
  */
 async function recordStream(
   videoId: string,
@@ -214,51 +214,57 @@ async function recordStream(
   const { clock, recorded, settings } = parts;
   const giveBack = recorded.take(videoId);
   const signal = AbortSignal.any([run.signal, run.deleted]);
-  const attempt = () => attemptStream(videoId, channel, watch, parts, { ...run, signal });
+  let retries: { waits: LookWaits; until: number } | undefined;
   try {
-    if (!(await attempt())) return;
-    const waits = new LookWaits(settings, clock);
-    const until = clock.monotonic() + settings.hiddenMs;
-    while (!signal.aborted && clock.monotonic() < until) {
-      await clock.sleep(waits.next(false), signal).catch(() => {});
-      if (!(await attempt())) return;
+    for (;;) {
+      const outcome = await attemptStream(videoId, channel, watch, parts, { ...run, signal });
+      if (outcome === "done" || signal.aborted) return;
+      const now = clock.monotonic();
+      if (outcome === "read" || !retries)
+        retries = { waits: new LookWaits(settings, clock), until: now + settings.hiddenMs };
+      if (now >= retries.until) return;
+      await clock.sleep(retries.waits.next(false), signal).catch(() => {});
     }
   } finally {
     giveBack();
   }
 }
 
-/** Resolves to whether its replay must be recorded. */
+/** Resolves to "done" if no replay must be recorded; else to whether this attempt has read the chat. */
 async function attemptStream(
   videoId: string,
   channel: string,
   watch: ChannelWatch,
   parts: RecorderParts,
   run: RecordingRun,
-): Promise<boolean> {
+): Promise<"done" | "read" | "unread"> {
   const { signal, report } = run;
+  // While the store fails, it is unknown, so there is another attempt.
+  const isLacking = () => lacksReplay(videoId, parts.store).catch(ifUnavailable(true));
   try {
     const end = await read(videoId, parts, run, channel);
     report(end === "over" ? { state: "waiting" } : afterRoom(end));
-    if (end !== "over") return await lacksReplay(videoId, parts.store);
+    if (end !== "over") return (await isLacking()) ? "read" : "done";
     watch.over(videoId);
-    return false;
+    return "done";
   } catch (error) {
     if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
-    if (signal.aborted) return false;
+    if (signal.aborted) return "done";
     logWhy(parts.telemetry, { videoId }, error);
     const news = afterError(error);
-    const isLacking = await lacksReplay(videoId, parts.store);
-    report(isLacking ? { ...news, state: "waiting" } : news);
-    return isLacking;
+    const isRetried = await isLacking();
+    report(isRetried ? { ...news, state: "waiting" } : news);
+    return isRetried ? "unread" : "done";
   }
 }
 
-/** Whether the live chat has ended unread, and its replay is not stored to its end. */
+/**
+ * Whether the live chat has ended unread, and its replay is not stored to its end. Rejects with `StoreError`.
+ */
 async function lacksReplay(videoId: string, store: ObservedStore): Promise<boolean> {
-  const [first, replay] = await storedChats(store, videoId).catch(ifUnavailable<RoomRecord[]>([]));
+  const [first, replay] = await storedChats(store, videoId);
   const isUnread = first?.key === videoId && first.end?.state === "ended" && replay?.end?.state !== "ended";
-  return isUnread && !(await isReadToEnd(first, store).catch(ifUnavailable(true)));
+  return isUnread && !(await isReadToEnd(first, store));
 }
 
 const OVER: Absence = { is: "over", why: "the stream has ended" };
@@ -329,7 +335,7 @@ async function stay(
   const leave = () => sink.end();
   const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, reopens, isRecording: true };
   const request = { ...asked, address: () => "", open: () => sink };
-  await enterWithRetries(request, parts, run);
+  await withStore(() => parts.rooms.enter(request, run.signal), { videoId }, parts, run);
   if (channel) await rememberChannel(videoId, channel, store);
   deleted.addEventListener("abort", leave);
   if (deleted.aborted) leave();
@@ -358,19 +364,20 @@ async function reportUntilEnd(
   await isOver;
 }
 
-/** As `Rooms.enter`, but waits while the store fails. */
-async function enterWithRetries(
-  request: StreamRequest,
-  parts: RecorderParts,
+/** Resolves as `attempt` does, which is repeated while the store fails. Rejects when the signal aborts. */
+async function withStore<T>(
+  attempt: () => Promise<T>,
+  name: Parameters<typeof logWhy>[1],
+  { store, clock, telemetry }: RecorderParts,
   { signal, report }: RecordingRun,
-) {
-  const { rooms, store, clock, telemetry } = parts;
+): Promise<T> {
   for (;;) {
     try {
-      return await rooms.enter(request, signal);
+      return await attempt();
     } catch (error) {
-      if (!(error instanceof RelayError && error.code === "STORE_UNAVAILABLE")) throw error;
-      telemetry.recordings.waits({ videoId: request.videoId }, error, STORE_MS);
+      const isRefused = error instanceof RelayError && error.code === "STORE_UNAVAILABLE";
+      if (!isRefused && !isUnavailable(error)) throw error;
+      telemetry.recordings.waits(name, error, STORE_MS);
       report(afterError(error));
     }
     do await clock.sleep(STORE_MS, signal);
@@ -378,13 +385,17 @@ async function enterWithRetries(
   }
 }
 
-/** The streams of a channel that are stored, but not to their end; none if the store fails. */
-async function unfinishedOf(channel: string, store: ObservedStore): Promise<Set<string>> {
-  const rooms = await store.listRooms(NEWEST_ROOMS).catch(ifUnavailable([]));
+/**
+ * The streams of a channel that are stored, but not to their end: those whose rooms are open, and those that
+ * lack their replay (`lacksReplay`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
+ */
+async function unfinishedOf(channel: string, { settings, store }: RecorderParts): Promise<Set<string>> {
   const unfinished = new Set<string>();
-  for (const { key } of rooms.filter(({ end }) => end === null)) {
-    const names = await store.getChannels(key).catch(ifUnavailable<string[]>([]));
-    if (names.includes(channel)) unfinished.add(chatOf(key).videoId);
+  for (const { key, end, readAgoMs } of await store.listRooms(NEWEST_ROOMS)) {
+    if (end !== null && readAgoMs >= settings.hiddenMs) continue;
+    if (!(await store.getChannels(key)).includes(channel)) continue;
+    const { videoId } = chatOf(key);
+    if (end === null || (await lacksReplay(videoId, store))) unfinished.add(videoId);
   }
   return unfinished;
 }

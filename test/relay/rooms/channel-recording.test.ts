@@ -1,6 +1,7 @@
 /** Recordings of channels in virtual time: every stream from its first message on, whatever is between. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { realisticHold } from "../../../simulator/index.ts";
 import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
@@ -83,6 +84,42 @@ async function assertWhole(relay: VirtualRelay, { videoId, chat }: Broadcast): P
     { videoId, gaps, differsAt, length: stored.length },
     { videoId, gaps: 0, differsAt: -1, length },
   );
+}
+
+/**
+ * A recorded stream whose last messages only its replay has, since it ended while the service was down. The
+ * next `times` loads of its pages fail.
+ */
+async function endedUnread(times: number, settings = {}) {
+  const { relay, channel, startAgain, upstream } = recorded({}, { hasDisk: true, settings });
+  const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
+  const first = new ChannelVisitor(relay.service);
+  await relay.advance(MINUTE);
+  live.chat.say(3);
+  await relay.advance(MINUTE);
+  first.news();
+  relay.kill();
+  live.chat.say(4);
+  live.end("reload-only");
+  live.chat.change({ kind: "replay" });
+  await relay.advance(10 * MINUTE);
+  startAgain();
+  while (!(await relay.when(relay.store.getRoom(live.videoId)))?.end) await relay.advance(100);
+  const pages = upstream.fault({ on: ["popout", "watch", "next"], times, as: { status: 503 } });
+  return {
+    relay,
+    upstream,
+    startAgain,
+    first,
+    pages,
+    isReplayWhole: async () => {
+      const stored = await relay.stored(chatKey(live.videoId, "replay"));
+      return isDeepStrictEqual(
+        stored.map(({ id }) => id),
+        live.chat.ledger.map(({ id }) => id),
+      );
+    },
+  };
 }
 
 describe("a recorded channel", () => {
@@ -207,31 +244,52 @@ describe("a recorded channel", () => {
   });
 
   it("records the replay of a stream that ended unread, even if it learns of that replay later", async () => {
-    const { relay, channel, startAgain, upstream } = recorded({}, { hasDisk: true });
-    const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
-    const first = new ChannelVisitor(relay.service);
-    await relay.advance(MINUTE);
-    const before = live.chat.say(3);
-    await relay.advance(MINUTE);
-    first.news();
-    relay.kill();
-    const after = live.chat.say(4);
-    live.end("reload-only");
-    live.chat.change({ kind: "replay" });
-    await relay.advance(10 * MINUTE);
-    startAgain();
-    while (!(await relay.when(relay.store.getRoom(live.videoId)))?.end) await relay.advance(100);
-    const pages = upstream.fault({ on: ["popout", "watch", "next"], times: 3, as: { status: 503 } });
+    const { relay, first, pages, isReplayWhole } = await endedUnread(3);
     const later = new ChannelVisitor(relay.service, first.lastId);
     await relay.advance(10_000);
     assert.equal(pages.fired, 3);
-    assert.equal(later.news().at(-2), `message ${live.videoId}`); // the gap, and then nothing follows
+    assert.equal(later.news().at(-2), "message live-first1"); // the gap, and then nothing follows
     await relay.advance(10 * MINUTE);
-    const stored = await relay.stored(chatKey("live-first1", "replay"));
-    assert.deepEqual(
-      stored.map(({ id }) => id),
-      [...before, ...after],
+    assert.ok(await isReplayWhole());
+  });
+
+  it("records the replay of a stream that ended unread, though it restarts before it can be read", async () => {
+    const { relay, pages, isReplayWhole, startAgain } = await endedUnread(Number.POSITIVE_INFINITY);
+    await relay.advance(10 * MINUTE);
+    relay.kill();
+    await relay.advance(10 * MINUTE);
+    startAgain();
+    pages.cancel();
+    await relay.advance(10 * MINUTE);
+    assert.ok(await isReplayWhole());
+  });
+
+  it("records the replay of a stream that ended unread, though the store fails just then", async () => {
+    const { relay, pages, isReplayWhole } = await endedUnread(Number.POSITIVE_INFINITY);
+    relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+    await relay.advance(10 * MINUTE);
+    relay.disk.calm();
+    pages.cancel();
+    await relay.advance(10 * MINUTE);
+    assert.ok(await isReplayWhole());
+  });
+
+  it("records the replay of a stream that ended unread, though its room fails later than RELAY_HIDDEN_MS", async () => {
+    const settings = { RELAY_HIDDEN_MS: `${HOUR}` };
+    const { relay, pages, isReplayWhole, upstream } = await endedUnread(Number.POSITIVE_INFINITY, settings);
+    await relay.advance(55 * MINUTE);
+    pages.cancel();
+    await relay.requested("get_live_chat_replay", { videoId: "live-first1" });
+    const times = Number.POSITIVE_INFINITY;
+    const polls = upstream.fault({ on: "get_live_chat_replay", times, as: { status: 503 } });
+    await relay.advance(HOUR);
+    assert.equal(
+      (await relay.when(relay.store.getRoom(chatKey("live-first1", "replay"))))?.end?.state,
+      "failed",
     );
+    polls.cancel();
+    await relay.advance(10 * MINUTE);
+    assert.ok(await isReplayWhole());
   });
 
   it("is not recorded again if it was read to its end, though the page still lists it", async () => {
@@ -278,6 +336,21 @@ describe("a recorded channel", () => {
     channel.change({ state: "gone" });
     await relay.stop();
     startAgain();
+    await relay.advance(10 * MINUTE);
+    assert.ok(isRead(live.videoId));
+  });
+
+  it("goes on with its stream after a restart, though the store fails at first, and it is not found", async () => {
+    const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
+    const live = stream("live-first1");
+    live.chat.say(3);
+    await relay.advance(2 * MINUTE);
+    channel.change({ state: "gone" });
+    await relay.stop();
+    relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+    startAgain();
+    await relay.advance(MINUTE);
+    relay.disk.calm();
     await relay.advance(10 * MINUTE);
     assert.ok(isRead(live.videoId));
   });
