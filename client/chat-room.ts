@@ -235,13 +235,13 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     };
 
     // After two streams that brought nothing although the service was there, the log is read in their place.
-    if (transport ? transport === "log" : this.#service.sent > 1)
+    if (transport ? transport === "log" : this.#service.emptyStreams > 1)
       await whileNotIdle(
         import("./log-stream.ts").then(
           (log) => log.useLog(this.#service, signal, transport),
           () => {
             // It is not there, and in a page neither is the service: the stream remains.
-            this.#service.sent = 0.5;
+            this.#service.emptyStreams = 0.5;
           },
         ),
       );
@@ -263,7 +263,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
           break;
         }
         for (const frame of frames.read(value)) {
-          this.#service.sent = 0.5;
+          this.#service.emptyStreams = 0.5;
           if (this.#take(frame, names, `${id}`)) return true;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();

@@ -38,13 +38,13 @@ const DIGITS = 16;
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
   const streams = service.request;
   if (chosen === undefined) {
-    const failed = service.sent;
+    const failed = service.emptyStreams;
     const isThere = await service.request("healthz", signal).then(
       () => true,
       () => false,
     );
-    service.sent = isThere ? failed : 0.5;
-    if (service.sent < 2) return;
+    service.emptyStreams = isThere ? failed : 0.5;
+    if (service.emptyStreams < 2) return;
   }
   if (Object.hasOwn(service, "request")) return;
   service.request = (path, signal, headers, body) => {

@@ -95,9 +95,9 @@ export class OriginRooms implements RoomSources {
       });
     const replay = waiting.replayOfAll;
     const begun = await begin(replay ? { ...start, lastEventId: replay.head } : start);
-    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !waiting.hasReturning()) return begun;
+    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !waiting.needsLiveChat()) return begun;
     const [range] = await this.stored(videoId);
-    return range && waiting.hasReturning(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
+    return range && waiting.needsLiveChat(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
   }
 
   async stored(videoId: string): Promise<StoredChat[]> {

@@ -25,18 +25,18 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
 export interface SpanBefore {
   /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
   gap: Gap | undefined;
-  /** Whether the token of a page with messages covers the time. */
-  isCovered: boolean;
+  /** Whether the upstream still kept all messages of the time, so that the token brings them. */
+  isInTime: boolean;
 }
 
-/** Whether the page shows no chat message, so that it proves nothing. */
-function isMute({ items }: FreshPage): boolean {
+/** Such a page proves nothing. */
+function showsNoChat({ items }: FreshPage): boolean {
   return !items.some(isChatInPlace);
 }
 
 /** The last page with a chat message. */
 export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
-  return pages.findLast((page) => !isMute(page));
+  return pages.findLast((page) => !showsNoChat(page));
 }
 
 /** Adds a page. A mute page is merged into the next one. */
@@ -46,7 +46,7 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
   const before = pages.slice(0, -1);
   const above = page.above ?? last.above;
   const merged = { ...page, above, items: mergeInOrder(last.items, page.items) };
-  if (isMute(last)) {
+  if (showsNoChat(last)) {
     mark("pages: a mute one is a part of the next");
     return withPage(before, merged, mark);
   }
@@ -72,21 +72,21 @@ export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above">;
 export function withAnswer(
   pages: readonly FreshPage[],
   { items: read, above }: Pick<ReadBatch, "items" | "above">,
-  { gap, isCovered }: SpanBefore,
+  { gap, isInTime }: SpanBefore,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
   if (!last) return [{ items: read, above, suspectedGap: gap }];
   const before = pages.slice(0, -1);
-  if (isMute(last)) {
-    mark(isCovered ? "answer: in time behind a mute page" : "answer: late behind a mute page");
+  if (showsNoChat(last)) {
+    mark(isInTime ? "answer: in time behind a mute page" : "answer: late behind a mute page");
     const merged = { ...last, items: mergeInOrder(last.items, knownByText(read)) };
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
   }
   const answer = areJoined(last.items, read) ? knownByText(read) : read;
   const merged = { ...last, items: mergeInOrder(last.items, answer) };
-  const isJoined = isCovered || areJoined(last.items, answer);
-  if (!isCovered)
+  const isJoined = isInTime || areJoined(last.items, answer);
+  if (!isInTime)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
   if (isJoined) return toBatches([...before, merged]);
   return [...toBatches(pages), { items: answer, suspectedGap: gap }];

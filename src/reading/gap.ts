@@ -1,14 +1,17 @@
 /**
- * A time in which a live chat was not read, or not completely, although the room already had messages of it.
- * Messages of that time may be missing. Unless the next items overlap with those of the room, a message of
- * type `gap` marks the place. Such a time is suspected:
+ * A time in which a live chat was not read, or not completely, although this service had read some of it
+ * before, if only its page. Messages of that time may be missing. Unless the next items overlap with those of
+ * the room, a message of type `gap` marks the place. Such a time is suspected:
  *
  * - before an answer that comes late (`late-answers.ts`), also after a restart;
- * - before a fresh page, and between it and its answer, if that was late or messages were to be expected
- *   (`ReadingTimeline.#besidePage`); before one that replaces a token which brought nothing, always;
+ * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#spanAtPage`);
+ *   before one that replaces a token which brought nothing, always;
+ * - between a page and its answer, if that was late; behind a page without a chat message, as before a page
+ *   (`withAnswer`);
  * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
  * - between Top chat and the answer with all messages, if that was late (`timeline.ts`);
- * - before a page that says that the chat is off, as before a fresh page, or over, if that was late;
+ * - before a page that says that the chat is off, as before a fresh page, or if that was late when the chat
+ *   is opened; before one that says that it is over, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).

@@ -242,7 +242,7 @@ export class Poller {
   async #poll(options: CallOptions): Promise<Next> {
     const { clock, egress } = this.#parts;
     const askedAt = clock.monotonic();
-    const answer = await egress.liveChat.read(this.#videoId, this.#position, options);
+    const answer = await egress.liveChat.nextAnswer(this.#videoId, this.#position, options);
     if (answer.kind !== "batch") return this.#onNoChat(options.signal);
     if (egress.wasHeldBetween(askedAt, answer.startedAt)) this.#timeline.on("throttled");
     return this.#storeAnswer(answer, options);

@@ -80,9 +80,9 @@ export class ReadingTimeline {
 
   /**
    * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the
-   * page's token. `unread`: the gap that may be before the page; undefined if the room is new. A stored room
-   * always has one, however short it is: the old token is not used, so only a message that the room already
-   * has proves that the page joins it.
+   * page's token; one batch unless that is late and does not join the page. `unread`: the gap that may be
+   * before the page; undefined if the room is new. A stored room always has one, however short it is: the
+   * old token is not used, so only a message that the room already has proves that the page joins it.
    */
   static opening(
     page: Page,
@@ -92,7 +92,7 @@ export class ReadingTimeline {
   ): readonly ReadBatch[] {
     const timeline = new ReadingTimeline(page, true, parts);
     timeline.on("opened");
-    return timeline.observe(answer, 0, [{ ...page, gap: parts.isReplay ? undefined : unread }]);
+    return timeline.observe(answer, 0, { ...page, gap: parts.isReplay ? undefined : unread });
   }
 
   /** Whether there are pages that no answer has followed yet. */
@@ -110,12 +110,12 @@ export class ReadingTimeline {
   }
 
   /**
-   * A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown, and
-   * messages may be missing since the last ones.
+   * A fresh page was loaded. `replacesMuteToken`: the token before it brought nothing for long, so the rate
+   * is unknown, and messages may be missing since the last ones.
    */
-  keepPage(page: Page, wasMute = false): void {
-    if (wasMute) this.on("tokenMute");
-    const { gap } = this.#besidePage(page, wasMute);
+  keepPage(page: Page, replacesMuteToken = false): void {
+    if (replacesMuteToken) this.on("tokenMute");
+    const { gap } = this.#spanAtPage(page, replacesMuteToken);
     this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
 
@@ -133,11 +133,12 @@ export class ReadingTimeline {
 
   /**
    * An answer came. Returns its batches, behind those of the pages that it follows: the fresh ones, or the
-   * page of an opening (`pages`), which replaces no lost token. `intervalMs`: as in `permitPage`.
+   * page of an opening, whose answer is measured as between two answers. `intervalMs`: as in `permitPage`.
    */
-  observe(answer: CompleteAnswer, intervalMs: number, pages = this.#pages): readonly ReadBatch[] {
+  observe(answer: CompleteAnswer, intervalMs: number, openingPage?: FreshPage): readonly ReadBatch[] {
+    const pages = openingPage ? [openingPage] : this.#pages;
     const [first, rest] = inTurn(answer, this.#windowMs);
-    const before = this.hasPages ? this.#besidePage(first) : this.#betweenAnswers(first, intervalMs);
+    const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
     const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
     if (!rest) return batches;
@@ -174,7 +175,7 @@ export class ReadingTimeline {
    * first such page may be missing. Between it and the next one (`wasOff`), nobody can say anything.
    */
   foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
-    const { gap } = this.#besidePage({ ...times, items: [] });
+    const { gap } = this.#spanAtPage({ ...times, items: [] });
     this.#lateAnswers.answered(times);
     return wasOff ? undefined : gap;
   }
@@ -203,7 +204,7 @@ export class ReadingTimeline {
    */
   #betweenAnswers(first: Read, intervalMs: number): SpanBefore {
     const late = this.#lateAnswers.lateBy(first, intervalMs);
-    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isCovered: !late };
+    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isInTime: !late };
   }
 
   /**
@@ -211,13 +212,13 @@ export class ReadingTimeline {
    * longer than the window, or if at least one was expected by the chat's rate. Later pages say nothing about
    * that rate.
    */
-  #besidePage(read: Read, wasMute = false): SpanBefore {
+  #spanAtPage(read: Read, replacesMuteToken = false): SpanBefore {
     const last = this.#lastRead;
-    const sinceMs = wasMute && !this.hasPages ? this.#newsAt : last.wallAt;
-    const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
-    const isCovered = unreadMs <= this.#windowMs;
-    const mayMiss = !isCovered || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
-    return { gap: mayMiss ? this.#gapBetween(sinceMs, read.wallAt) : undefined, isCovered };
+    const sinceMs = replacesMuteToken && !this.hasPages ? this.#newsAt : last.wallAt;
+    const unreadMs = replacesMuteToken ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
+    const isInTime = unreadMs <= this.#windowMs;
+    const mayMiss = !isInTime || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
+    return { gap: mayMiss ? this.#gapBetween(sinceMs, read.wallAt) : undefined, isInTime };
   }
 
   /** Replays have no gaps: their reading continues at their position. */

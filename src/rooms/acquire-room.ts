@@ -19,7 +19,8 @@ const CHECK_MS = 200;
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
- * another instance reads is followed; otherwise its page is loaded. Rejects as `openFromPage`
+ * another instance reads is followed; otherwise its page is loaded. A place for
+ * the chat is asked for first, and again once a page has shown its type. Rejects as `openFromPage`
  * does, and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns
  * the room without reading it, or if the store is full and the chat is not recorded.
  */
@@ -34,7 +35,7 @@ export async function acquireRoom(
     const stored = await storedChats(store, videoId);
     const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
     if (ended) return { is: "ended", ended };
-    applicant.assertRoomPlace(expectedOf(stored));
+    applicant.assertRoomPlace(expectedChat(stored));
     const resumable = stored.find((room) => isResumable(room, parts));
     if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
     const result = resumable
@@ -51,7 +52,7 @@ export async function acquireRoom(
 }
 
 /** The chat that a video has now, as far as the store says: after a live chat that has ended, its replay. */
-function expectedOf(stored: readonly RoomRecord[]): Chat | undefined {
+function expectedChat(stored: readonly RoomRecord[]): Chat | undefined {
   const open = stored.find(({ end }) => end?.state !== "ended");
   if (open) return chatOf(open.key).chat;
   return stored.length > 0 ? "replay" : undefined;

@@ -280,7 +280,7 @@ export class VideoEntry {
     const next = await this.#memoryOf(absence, rememberedMs ?? this.#host.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
-    if (mayReturn(absence) && !hasEnded && this.#waiting.hasReturning(range)) {
+    if (mayReturn(absence) && !hasEnded && this.#waiting.needsLiveChat(range)) {
       const acquired = await open();
       if (acquired.is !== "absent") return acquired;
     }
@@ -333,7 +333,7 @@ export class VideoEntry {
     };
     room.follow().then(() => {
       if (!isHere()) return;
-      if (room.end) this.#keep(room, room.end);
+      if (room.end) this.#afterEndOf(room, room.end);
       else this.close();
     }, giveUp);
     void room.hearStanding();
@@ -456,11 +456,11 @@ export class VideoEntry {
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
     this.#host.telemetry.rooms.ended(this.videoId, end);
-    this.#keep(owned.room, end);
+    this.#afterEndOf(owned.room, end);
   }
 
   /** An ended room is served for the grace time; a failed one is removed at once. */
-  #keep(room: Room, end: RoomEnd): void {
+  #afterEndOf(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
     const until = this.#in(this.#host.settings.graceMs);
     this.#vacate(isServed ? { name: "ended", room, until } : VACANT);

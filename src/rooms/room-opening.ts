@@ -75,7 +75,7 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
  * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
  * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
  * its last message is not read again. Calls `found` when the chat is found, before it is read. A stored
- * room whose chat may come back waits for it, if a viewer returns to it (`hasReturning`). Rejects as
+ * room whose chat may come back waits for it, if somebody must get it (`needsLiveChat`). Rejects as
  * `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
  */
 export async function openFromPage(
@@ -132,7 +132,7 @@ async function withoutChat(opening: PageOpening, said: Absence): Promise<Opening
       if (isOpen(last?.room)) return await endStored(last, last.room, began, parts);
     }
   }
-  if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.hasReturning(room))
+  if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.needsLiveChat(room))
     return { is: "absent", absence };
   return { is: "opened", owned: await openAwaited(opening, room, absence) };
 }

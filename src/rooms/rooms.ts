@@ -70,7 +70,7 @@ export class Rooms {
   /**
    * Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them.
    */
-  readonly #waiting = new Set<{ end(): void }>();
+  readonly #betweenRooms = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
@@ -115,13 +115,13 @@ export class Rooms {
   }
 
   get viewerCount(): number {
-    return this.#entering.size + this.#waiting.size + this.#sources.census.viewers;
+    return this.#entering.size + this.#betweenRooms.size + this.#sources.census.viewers;
   }
 
   /** Counts a viewer that is in no room, until the result is disposed of. */
   countWaiting(viewer: { end(): void }): Disposable {
-    this.#waiting.add(viewer);
-    return { [Symbol.dispose]: () => void this.#waiting.delete(viewer) };
+    this.#betweenRooms.add(viewer);
+    return { [Symbol.dispose]: () => void this.#betweenRooms.delete(viewer) };
   }
 
   /** Takes a stream out of the limit of viewers, until the returned function is called for the first time. */
@@ -364,7 +364,7 @@ export class Rooms {
     const entries = [...this.#entries.values()];
     await windDownAll(entries, this.#clock);
     const rooms = [...this.#openRooms(), ...this.#withoutEntry()];
-    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting], this.#clock);
+    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.#clock);
     for (const entry of entries) entry.close();
     for (const room of this.#withoutEntry()) room.disconnect();
   }

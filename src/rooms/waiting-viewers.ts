@@ -25,7 +25,7 @@ export class WaitingViewers {
    * Whether one of them must get the live chat even if it is absent now: a recording, or a viewer whose
    * cursor is in `range` (any cursor, if no range is given). One that names the replay does not wait for it.
    */
-  hasReturning(range?: CursorRange): boolean {
+  needsLiveChat(range?: CursorRange): boolean {
     const holds = ({ chat, lastEventId }: StreamRequest) =>
       chat !== "replay" &&
       (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);

@@ -39,7 +39,10 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `chat-choice.ts` says. */
   chat?: Chat | undefined;
-  /** The cursors of a replay that goes on and has `lastEventId`: a room of the live chat is outdated. */
+  /**
+   * The cursors of the stored replay that is not over and has `lastEventId`. `Rooms` finds it. A room of the
+   * live chat is outdated for such a viewer.
+   */
   replay?: CursorRange | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;

@@ -173,7 +173,7 @@ export class LiveChat {
     for (const pair of BOOTSTRAP_PAIRS) {
       const position = { ...start, pair };
       try {
-        const first = await this.read(videoId, position, options);
+        const first = await this.nextAnswer(videoId, position, options);
         // [spec] Stop at the first combination returning a parseable response
         if (first.kind === "batch") return { is, page: { ...page, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
@@ -281,7 +281,11 @@ export class LiveChat {
    * poll tries it again, once; after a throttling or without a connection, each poll does. Rejects with
    * `UpstreamError` of any fault.
    */
-  async read(videoId: string, asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
+  async nextAnswer(
+    videoId: string,
+    asked: Position,
+    options: CallOptions,
+  ): Promise<PollAnswer | NoChatAnswer> {
     const first = await this.poll(asked, options);
     if (first.kind === "no chat" || asked.view === "all" || this.#settings.chatView === "top") return first;
     const inMenu = tokenOfView(first.header, videoId, "all");

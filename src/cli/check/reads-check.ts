@@ -100,6 +100,10 @@ async function nextAnswer(
 ): Promise<PollAnswer | undefined> {
   if (position.continuation === null) return undefined;
   await clock.sleep(Math.min(timeoutMs, MAX_WAIT_MS), signal);
-  const answer = await egress.liveChat.read(videoId, position, { lane: "opening", maxCooldownMs: 0, signal });
+  const answer = await egress.liveChat.nextAnswer(videoId, position, {
+    lane: "opening",
+    maxCooldownMs: 0,
+    signal,
+  });
   return answer.kind === "batch" ? answer : undefined;
 }
