@@ -6,7 +6,6 @@ import type { Clock } from "../base/clock.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
-import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
 import {
   chatForQuery,
   chatForViewer,
@@ -317,11 +316,6 @@ export class Rooms {
   /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ key, end }: Pick<RoomRecord, "key" | "end">): RoomState {
     return stateOf(end, this.entryOf(key)?.roomState);
-  }
-
-  /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
-  absenceOf(videoId: string): AwaitedAbsence | undefined {
-    return this.#entries.get(videoId)?.owned?.reading.absence;
   }
 
   /** The room of a video that this instance has, open or remembered. */

@@ -17,6 +17,7 @@ import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import { FORMS } from "../../serving/form.ts";
+import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable, isUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
@@ -37,8 +38,6 @@ const STORE_MS = 5000;
 const NEWEST_ROOMS = 1000;
 /** The longest wait before a channel that does not exist is looked at again. */
 const MAX_RETRY_CHANNEL_MS = 600_000;
-/** How often to see whether the room of a recording waits for its chat. */
-const STATE_MS = 5000;
 
 /** The same for all recordings of an instance. */
 export interface RecorderParts {
@@ -334,12 +333,17 @@ async function stay(
   const sink = new NullSink();
   const leave = () => sink.end();
   const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, reopens, isRecording: true };
-  const request = { ...asked, address: () => "", open: () => sink };
+  const entered = Promise.withResolvers<Room>();
+  const open = (_cursor: number, room: Room) => {
+    entered.resolve(room);
+    return sink;
+  };
+  const request = { ...asked, address: () => "", open };
   await withStore(() => parts.rooms.enter(request, run.signal), { videoId }, parts, run);
   if (channel) await rememberChannel(videoId, channel, store);
   deleted.addEventListener("abort", leave);
   if (deleted.aborted) leave();
-  await reportUntilEnd(videoId, sink, parts, run);
+  await reportUntilEnd(await entered.promise, sink, parts, run);
   deleted.removeEventListener("abort", leave);
   if (channel) await rememberChannel(videoId, channel, store);
   return (await recordOf(videoId, store))?.end ?? undefined;
@@ -347,19 +351,22 @@ async function stay(
 
 /** Reports whether the room reads its chat or waits for it, until the room closes the sink. */
 async function reportUntilEnd(
-  videoId: string,
+  room: Room,
   sink: NullSink,
-  { rooms, clock }: RecorderParts,
+  { store }: RecorderParts,
   { report }: RecordingRun,
 ): Promise<void> {
+  const { key, videoId } = room;
   const over = new AbortController();
   const isOver = sink.ended.then(() => over.abort("ended"));
-  while (!over.signal.aborted) {
-    const absence = rooms.absenceOf(videoId);
-    report(
-      absence ? { state: "waiting", videoId, error: withStop(absence.why) } : { state: "recording", videoId },
-    );
-    await clock.sleep(STATE_MS, over.signal).catch(() => {});
+  try {
+    for await (const { value: why } of store.fact(key, "standing", over.signal))
+      report(
+        why ? { state: "waiting", videoId, error: withStop(`${why}`) } : { state: "recording", videoId },
+      );
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    report({ state: "recording", videoId });
   }
   await isOver;
 }

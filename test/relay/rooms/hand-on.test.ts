@@ -4,10 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
+import type { RecordingReport } from "../../../src/store/recording-list.ts";
 import { visit } from "../../harness/sink.ts";
-import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { configOf, VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { Instance } from "../../simulation/instance.ts";
 import { World } from "../../simulation/world.ts";
+import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
 
 /** A seed whose instances remember for 30 s that a video has no chat. */
 const REMEMBERS = 12;
@@ -513,4 +516,20 @@ test("a room without viewers here is handed on after the poll in hand is stored"
     (await relay.stored("no-viewers1")).map(({ id }) => id),
     said,
   );
+});
+
+test("a recording says why its chat is waited for, whichever instance waits", async () => {
+  const { world, first, second, videoId, until, now } = await roomOfFirst();
+  const reports: Partial<RecordingReport>[] = [];
+  const { life } = second;
+  assert.ok(life);
+  const run = { ...runUntil(new AbortController().signal), report: (news: object) => reports.push(news) };
+  void recordChat(videoId, recorderOf({ ...life, config: configOf(world.upstream, {}) }), run);
+  await until(now() + 10_000);
+  assert.deepEqual(reports.at(-1), { state: "recording", videoId });
+  world.liveRooms.find((room) => room.videoId === videoId)?.chat.change({ kind: "off" });
+  await until(now() + 20_000);
+  assert.equal(first.life?.rooms.openHere(videoId)?.state, "waiting");
+  assert.equal(reports.at(-1)?.state, "waiting");
+  assert.match(reports.at(-1)?.error ?? "", /\bdisabled\b/);
 });
