@@ -19,6 +19,7 @@ export class Counts<Key> {
 
   /** Adds to the count of a key. The returned function takes it back, at most once. */
   take(key: Key, count = 1): () => void {
+    if (count === 0) return () => {};
     this.#counts.set(key, this.of(key) + count);
     let isTaken = true;
     return () => {

@@ -1,7 +1,7 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
 import { versionLine } from "../base/commit.ts";
-import { completeMaps } from "../base/complete-maps.ts";
 import { asError } from "../base/error-message.ts";
+import { completeMaps } from "../base/maps.ts";
 import { COMMAND_NAME, licences } from "../base/own-files.ts";
 import { commandNamed } from "./commands.ts";
 import { EXIT } from "./exit-codes.ts";

@@ -6,6 +6,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
+import { dropOldest } from "../base/maps.ts";
 import { SharedWork } from "../base/shared-work.ts";
 import { wireJson } from "../base/wire-json.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -158,8 +159,7 @@ class CallerCalls {
     if (token === null || this.#egresses.isSingle) return;
     this.#byToken.delete(token);
     this.#byToken.set(token, egress);
-    const [oldest] = this.#byToken.keys();
-    if (oldest !== undefined && this.#byToken.size > MAX_TOKENS) this.#byToken.delete(oldest);
+    dropOldest(this.#byToken, MAX_TOKENS);
   }
 }
 

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { withoutStop } from "../base/error-message.ts";
+import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
@@ -412,7 +413,6 @@ export class ChannelViewer {
     this.#last = this.place;
     this.#cursors.delete(videoId);
     if (cursor !== undefined) this.#cursors.set(videoId, cursor);
-    const [oldest] = this.#cursors.keys();
-    if (oldest !== undefined && this.#cursors.size > MAX_CURSORS) this.#cursors.delete(oldest);
+    dropOldest(this.#cursors, MAX_CURSORS);
   }
 }

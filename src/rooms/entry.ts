@@ -304,8 +304,8 @@ export class VideoEntry {
 
   #opened(acquired: AcquiredRoom): OpenedRoom {
     if (acquired.is === "ended") {
-      const { room, isReplay, leftMs } = acquired.ended;
-      this.#state = { name: "ended", room, isReplay, until: this.#in(leftMs) };
+      const { room, leftMs } = acquired.ended;
+      this.#state = { name: "ended", room, until: this.#in(leftMs) };
       this.#host.sources.ownership.setViewers(this.videoId, 0);
       return { room };
     }
@@ -471,7 +471,8 @@ export class VideoEntry {
   #dropExpired(): boolean {
     const remembered = this.#remembered;
     if (!remembered) return false;
-    const isUnwatched = remembered.name === "ended" && remembered.isReplay && this.viewerCount === 0;
+    const isReplay = remembered.name === "ended" && isReplayChat(remembered.room.chatType);
+    const isUnwatched = isReplay && this.viewerCount === 0;
     const isDue = isUnwatched || this.#host.clock.monotonic() >= remembered.until;
     if (isDue) this.#forget(remembered);
     return isDue;

@@ -9,6 +9,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
+import { Counts } from "../base/key-counts.ts";
 import { LinkedList, type ListNode } from "../base/linked-list.ts";
 import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 import { Turns } from "./turns.ts";
@@ -49,8 +50,6 @@ interface Crowd {
   readonly address: string;
   /** Displaces each. */
   readonly waiting: LinkedList<() => void>;
-  /** How many more will join in a moment, or again after a refusal. */
-  expected: number;
   /** Its node among the addresses that wait for as many. */
   peer: ListNode<Crowd> | undefined;
 }
@@ -97,6 +96,8 @@ export class OpeningQueue<T extends Disposable> {
   readonly #crowds = new Map<string, Crowd>();
   /** By the number of videos, the addresses that wait for this number. */
   readonly #bySize = new Map<number, LinkedList<Crowd>>();
+  /** By address, the number of videos that will join in a moment, or again after a refusal. */
+  readonly #expected = new Counts<string>();
   /** The number of videos in all, and of the address that waits for the most. */
   #size = 0;
   #most = 0;
@@ -155,14 +156,15 @@ export class OpeningQueue<T extends Disposable> {
    * `RelayError` CAPACITY if they could not be opened in time.
    */
   expect(address: string, count: number): Disposable {
-    const { waiting, expected } = this.#crowd(address);
-    if (count > 0 && waiting.size + expected + count > MAX_OF_MERGED) throw atCapacity("openings");
-    return this.#expected(address, count);
+    const waiting = this.#crowds.get(address)?.waiting.size ?? 0;
+    const all = waiting + this.#expected.of(address) + count;
+    if (count > 0 && all > MAX_OF_MERGED) throw atCapacity("openings");
+    return { [Symbol.dispose]: this.#expected.take(address, count) };
   }
 
   /** Counts a video of an address that is tried again later, until the result is disposed of. */
   expectAgain(address: string): Disposable {
-    return this.#expected(address, 1);
+    return { [Symbol.dispose]: this.#expected.take(address) };
   }
 
   /** Serves those whose turn it is, as far as slots are free. A slot given back serves the next. */
@@ -207,28 +209,11 @@ export class OpeningQueue<T extends Disposable> {
     }
   }
 
-  #expected(address: string, count: number): Disposable {
-    const crowd = this.#crowd(address);
-    crowd.expected += count;
-    let isExpected = true;
-    const arrived = () => {
-      if (isExpected) crowd.expected -= count;
-      isExpected = false;
-      this.#dropEmpty(crowd);
-    };
-    if (count === 0) arrived();
-    return { [Symbol.dispose]: arrived };
-  }
-
-  #crowd(address: string): Crowd {
-    return this.#crowds.getOrInsertComputed(address, () => {
-      return { address, waiting: new LinkedList(), expected: 0, peer: undefined };
-    });
-  }
-
   /** `displaced`: called if the address has too many videos. Disposing counts it no more. */
   #count(address: string, displaced: () => void): Disposable {
-    const crowd = this.#crowd(address);
+    const crowd = this.#crowds.getOrInsertComputed(address, () => {
+      return { address, waiting: new LinkedList(), peer: undefined };
+    });
     let isWaiting = true;
     const leave = () => {
       if (!isWaiting) return;
@@ -254,10 +239,6 @@ export class OpeningQueue<T extends Disposable> {
       size > 0 ? this.#bySize.getOrInsertComputed(size, () => new LinkedList()).push(crowd) : undefined;
     this.#most = Math.max(this.#most, size);
     while (this.#most > 0 && this.#bySize.get(this.#most)?.size === 0) this.#most -= 1;
-    this.#dropEmpty(crowd);
-  }
-
-  #dropEmpty(crowd: Crowd): void {
-    if (crowd.waiting.size === 0 && crowd.expected === 0) this.#crowds.delete(crowd.address);
+    if (size === 0) this.#crowds.delete(crowd.address);
   }
 }

@@ -1,4 +1,4 @@
-/** The memory of chats that have ended or are not there: whom the store serves, and for how long. */
+/** Remembers chats that have ended or are absent: the viewers that the store serves, and until when. */
 import type { Clock } from "../base/clock.ts";
 import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -19,13 +19,9 @@ function endedRoom(record: RoomRecord, parts: RoomParts): Room {
   return room;
 }
 
-/**
- * A room that is served from the store for `leftMs` more. `isReplay`: whether it is a replay, which the store
- * can load again at any time.
- */
+/** A room that is served from the store for `leftMs` more. */
 export interface EndedRoom {
   room: Room;
-  isReplay: boolean;
   leftMs: number;
 }
 
@@ -49,20 +45,18 @@ export function recentlyEnded(
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
     const leftMs = leftAfterEnd(endedAgoMs, keptMs);
-    if (leftMs > 0) return { room: endedRoom(record, parts), isReplay, leftMs };
+    if (leftMs > 0) return { room: endedRoom(record, parts), leftMs };
   }
   return undefined;
 }
 
-/** A chat that was read to its end. Its room is served from the store until `until`, monotonic. */
+/**
+ * A chat that was read to its end. Its room is served from the store until `until`, monotonic. One of a
+ * replay leaves memory with its last viewer, since the store can serve it again at any time.
+ */
 interface Ended {
   name: "ended";
   room: Room;
-  /**
-   * Whether the chat is a replay. The store can load a replay again at any time, so the service drops it from
-   * memory when its last viewer leaves.
-   */
-  isReplay?: boolean;
   until: number;
 }
 

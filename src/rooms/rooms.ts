@@ -54,10 +54,11 @@ export class Rooms {
   readonly #entries = new Map<string, VideoEntry>();
   /** The number of chats that are read or followed, by type. */
   readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
-  /** Rooms that take no new viewers, but still serve their last ones. */
-  readonly #retired = new Set<Room>();
-  /** Rooms that serve a stored part of a chat without opening it, by that part; requests for it share one. */
-  readonly #excerpts = new Map<string, Room>();
+  /**
+   * The rooms without an entry: those that serve a stored part of a chat without opening it, by that part,
+   * so that requests for it share one; and those that take no new viewers, but still serve their last ones.
+   */
+  readonly #withoutEntry = new Map<string | Room, Room>();
   /** The reads of the stored chats of videos that are in flight. */
   readonly #storedReads = new Map<string, Promise<StoredChat[]>>();
   /**
@@ -102,7 +103,7 @@ export class Rooms {
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
       resolveChat: (request) => this.#resolveChat(request),
       stored: (videoId) => this.#stored(videoId),
-      retire: (room) => this.#retired.add(room),
+      retire: (room) => this.#withoutEntry.set(room, room),
     };
     const { rooms, viewers } = telemetry;
     rooms.watch({
@@ -139,7 +140,6 @@ export class Rooms {
    */
   keepFor(reserve: Reserve): void {
     this.#reserve = reserve;
-    this.#sources.keepFor?.(reserve);
   }
 
   /** Aborts when the service stops, so that viewers must reconnect. */
@@ -269,7 +269,7 @@ export class Rooms {
   #serve(chat: StoredChat, end: "ended" | readonly StoredChat[]): Room {
     const isEnded = end === "ended";
     const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
-    return this.#excerpts.getOrInsertComputed(part, () => {
+    return this.#withoutEntry.getOrInsertComputed(part, () => {
       const room = this.#sources.serve(chat);
       if (isEnded) room.finish(ENDED);
       else
@@ -357,10 +357,10 @@ export class Rooms {
     for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
     const entries = [...this.#entries.values()];
     await windDownAll(entries, this.#clock);
-    const rooms = [...this.#openRooms(), ...this.#withoutEntry()];
+    const rooms = [...this.#openRooms(), ...this.#withoutEntry.values()];
     await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.#clock);
     for (const entry of entries) entry.close();
-    for (const room of this.#withoutEntry()) room.disconnect();
+    for (const room of this.#withoutEntry.values()) room.disconnect();
   }
 
   /** Whether the instance is about to stop, so that it takes no more rooms. */
@@ -419,13 +419,9 @@ export class Rooms {
         await this.#tickRoom(entry);
         this.#dropIfVacant(entry);
       }
-      for (const room of this.#retired) {
+      for (const [key, room] of this.#withoutEntry) {
         await this.#tickRoom(room);
-        if (room.viewerCount === 0 && this.#retired.delete(room)) room.disconnect();
-      }
-      for (const [part, room] of this.#excerpts) {
-        await this.#tickRoom(room);
-        if (room.viewerCount === 0 && this.#excerpts.delete(part)) room.disconnect();
+        if (room.viewerCount === 0 && this.#withoutEntry.delete(key)) room.disconnect();
       }
     }
   }
@@ -443,20 +439,14 @@ export class Rooms {
     for (const { room } of this.#entries.values()) if (room) yield room;
   }
 
-  /** The rooms without an entry. */
-  *#withoutEntry(): Iterable<Room> {
-    yield* this.#retired;
-    yield* this.#excerpts.values();
-  }
-
   *#byForm() {
-    for (const room of [...this.#openRooms(), ...this.#withoutEntry()]) yield* room.feeds.census();
+    for (const room of [...this.#openRooms(), ...this.#withoutEntry.values()]) yield* room.feeds.census();
   }
 
   #byState(): Record<RoomState, number> {
     const counts = Object.fromEntries(ROOM_STATES.map((state) => [state, 0])) as Record<RoomState, number>;
     for (const { roomState } of this.#entries.values()) if (roomState) counts[roomState] += 1;
-    for (const { end } of this.#withoutEntry()) if (end) counts[end.state] += 1;
+    for (const { end } of this.#withoutEntry.values()) if (end) counts[end.state] += 1;
     return counts;
   }
 }

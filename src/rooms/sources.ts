@@ -9,7 +9,7 @@ import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
-import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
@@ -102,6 +102,4 @@ export interface RoomSources {
    * chat is searched for here.
    */
   takeOpening?(): OpeningTurn | undefined;
-  /** From now on, other chats leave calls to YouTube for these. Absent if it makes none. */
-  keepFor?(reserve: Reserve): void;
 }

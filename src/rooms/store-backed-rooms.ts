@@ -1,7 +1,7 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
-import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isResumable, type OwnedRoomParts } from "./owned-room.ts";
@@ -50,9 +50,5 @@ export class StoreBackedRooms implements RoomSources {
 
   takeOpening(): OpeningTurn | undefined {
     return this.#parts.egresses.takeOpening();
-  }
-
-  keepFor(reserve: Reserve): void {
-    this.#parts.egresses.keepFor(reserve);
   }
 }

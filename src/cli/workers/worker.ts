@@ -4,8 +4,8 @@
  */
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../base/clock.ts";
-import { completeMaps } from "../../base/complete-maps.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { completeMaps } from "../../base/maps.ts";
 import type { Subjects } from "../../http/access/viewer-places.ts";
 import { createLogger } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";

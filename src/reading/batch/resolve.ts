@@ -3,6 +3,7 @@
  * re-bootstrap, a restart, an append of unknown outcome), and must then give the same messages. So the result
  * depends on the room's messages and their contents just before the append.
  */
+import { dropOldest } from "../../base/maps.ts";
 import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
 import { type GiftMemory, giftIds, joinGifts, NO_GIFTS } from "../../upstream/readers/join-gifts.ts";
@@ -120,10 +121,7 @@ export function resolve(
     if (message.type !== "author_deleted" || isReadAgain(message.details.target.authorId, i)) return message;
     return deletionOf(message, authors);
   });
-  for (const author of authors.keys()) {
-    if (authors.size <= MAX_AUTHORS) break;
-    authors.delete(author);
-  }
+  dropOldest(authors, MAX_AUTHORS);
   return { messages, deletions: authors, gifts, threads: threads.memory, notices: notices.memory };
 }
 

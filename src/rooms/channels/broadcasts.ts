@@ -147,10 +147,3 @@ export function waitingOf(
 ): ChannelState {
   return { ...names, state: "waiting", reason };
 }
-
-/** Adds to a set, which then forgets its oldest value if it is too large. */
-export function addBounded(set: Set<string>, added: string, maxSize: number): void {
-  set.add(added);
-  const [oldest] = set;
-  if (oldest !== undefined && set.size > maxSize) set.delete(oldest);
-}

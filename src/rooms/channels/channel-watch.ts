@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
 import { messageOf, withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
+import { dropOldest } from "../../base/maps.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
@@ -25,7 +26,7 @@ import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
 import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
-import { addBounded, Broadcasts, type WatchedChannel } from "./broadcasts.ts";
+import { Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 
 /** How long to ignore a listed video that does not exist or was never a stream. */
 const NO_CHAT_MS = 600_000;
@@ -246,7 +247,8 @@ export class ChannelWatch implements WatchedChannel {
   /** The stream is never chosen again. */
   #markOver(videoId: string): void {
     this.#troubles.delete(videoId);
-    addBounded(this.#over, videoId, MAX_OVER);
+    this.#over.add(videoId);
+    dropOldest(this.#over, MAX_OVER);
   }
 
   /**

@@ -1,7 +1,8 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
+import { dropOldest } from "../../base/maps.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { addBounded, type WatchedChannel } from "./broadcasts.ts";
+import type { WatchedChannel } from "./broadcasts.ts";
 
 /** Channels to remember as known. */
 const MAX_KNOWN = 1000;
@@ -59,7 +60,8 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   watch(channel: string, address: string): Watch {
     let knownCount = 0;
     for (const [name, { isIdle, isKnown }] of this.#watches) {
-      if (isIdle && isKnown) addBounded(this.#known, name, MAX_KNOWN);
+      if (isIdle && isKnown) this.#known.add(name);
+      dropOldest(this.#known, MAX_KNOWN);
       if (isIdle) this.#watches.delete(name);
       else if (isKnown) knownCount += 1;
     }

@@ -7,8 +7,10 @@
  * A refusal never follows from the store alone, but from a page, and takes as long as that page took: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.
  */
+
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
+import { dropOldest } from "../../base/maps.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { CHATS, chatKey } from "../../protocol/chat-key.ts";
@@ -140,10 +142,7 @@ export class VideoChannels {
       this.#ids.delete(name);
       this.#ids.set(name, id);
     }
-    for (const oldest of this.#ids.keys()) {
-      if (this.#ids.size <= MAX_NAMES) break;
-      this.#ids.delete(oldest);
-    }
+    dropOldest(this.#ids, MAX_NAMES);
   }
 
   /** Whether a channel is one of these, under the same name or, as far as pages have shown, another. */

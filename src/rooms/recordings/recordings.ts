@@ -54,8 +54,9 @@ export class Recordings {
     this.#signal = signal;
     this.#since = parts.clock.now();
     this.#fixed = new Set(fixed);
-    const { rooms, recorded } = parts;
-    rooms.keepFor({ places: () => this.#unopened, isFor: (videoId) => recorded.has(videoId) });
+    const { rooms, egresses, recorded } = parts;
+    const reserve = { places: () => this.#unopened, isFor: (videoId: string) => recorded.has(videoId) };
+    for (const shared of [rooms, egresses]) shared.keepFor(reserve);
     parts.telemetry.recordings.watch(() => this.#running.values().map(({ report }) => report.state));
   }
 

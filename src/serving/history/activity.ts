@@ -3,7 +3,9 @@
  * when somebody asks, and kept, so that the next answer only reads newer ones. Bounded: some rooms, and at
  * first the newest messages of each.
  */
+
 import type { Clock } from "../../base/clock.ts";
+import { dropOldest } from "../../base/maps.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import { type Chat, chatKey } from "../../protocol/chat-key.ts";
 import { GROUPS } from "../../protocol/kinds.ts";
@@ -74,7 +76,7 @@ export class Activities {
     }
     this.#rooms.delete(key);
     if (counts) this.#rooms.set(key, counts);
-    for (const name of this.#rooms.keys()) if (this.#rooms.size > MAX_ROOMS) this.#rooms.delete(name);
+    dropOldest(this.#rooms, MAX_ROOMS);
     return (counts as Counts).shown(this.#clock.now());
   }
 }

@@ -1,5 +1,6 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
+import { dropOldest } from "../../base/maps.ts";
 import { cleanText } from "../../base/sanitised-text.ts";
 import type { Details } from "../../protocol/kinds.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
@@ -97,6 +98,5 @@ export class LinePrinter {
 
 function remember<Value>(known: Map<string, Value>, id: string, value: Value): void {
   known.set(id, value);
-  const [oldest = id] = known.keys();
-  if (known.size > MAX_KNOWN) known.delete(oldest);
+  dropOldest(known, MAX_KNOWN);
 }

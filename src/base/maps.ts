@@ -1,3 +1,5 @@
+/** Maps: what those of Node.js 24 lack, and the bound of those that remember. */
+
 /**
  * `getOrInsert` and `getOrInsertComputed` of maps, for Node.js 24, the oldest version that runs the service:
  * Node.js 26 has its own. Each thread and process calls this before anything else.
@@ -19,4 +21,15 @@ export function completeMaps(): void {
 
 function define(maps: object, name: string, value: (...args: never[]) => unknown): void {
   if (!(name in maps)) Object.defineProperty(maps, name, { value, writable: true, configurable: true });
+}
+
+/** Drops the keys that were added first, until at most `maxSize` are left. */
+export function dropOldest<Key>(
+  kept: { keys(): Iterable<Key>; readonly size: number; delete(key: Key): boolean },
+  maxSize: number,
+): void {
+  for (const oldest of kept.keys()) {
+    if (kept.size <= maxSize) return;
+    kept.delete(oldest);
+  }
 }
