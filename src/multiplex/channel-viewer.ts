@@ -9,7 +9,6 @@ import { Deadline } from "../base/deadline.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
-import type { StreamEnd } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import type { ChannelPlace } from "../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
@@ -20,7 +19,7 @@ import type { StreamRequest } from "../serving/room.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
-import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
+import { type MultiplexParts, MultiplexViewer, type VisitOutcome } from "./multiplex-viewer.ts";
 
 /** How long a client waits for the first look at a channel before it gets a state without one. */
 const FIRST_LOOK_MS = 2000;
@@ -52,11 +51,14 @@ export interface ChannelRequest {
   address: string;
 }
 
-/** The videos of a connection with several chats: each is sent once, by the first that names it. */
+/**
+ * The videos of a connection with several chats: each is sent once, by the first that names it. After the end
+ * of one that the request names, it is a channel's, which goes on after ends and failures.
+ */
 export class SentVideos {
   readonly #owners = new Map<string, unknown>();
 
-  /** `videoIds`: those that the request names, which no channel of it sends. */
+  /** `videoIds`: those that the request names. */
   constructor(videoIds: readonly string[]) {
     for (const videoId of videoIds) this.#owners.set(videoId, this);
   }
@@ -64,6 +66,12 @@ export class SentVideos {
   /** Whether the video is the owner's to send: from now on, if it has been nobody's. */
   isOf(owner: object, videoId: string): boolean {
     return this.#owners.getOrInsert(videoId, owner) === owner;
+  }
+
+  /** The chat of a video that the request names is over for the connection, and was written by this. */
+  release(writer: ChatWriter, outcome: VisitOutcome, channels: readonly ChannelViewer[]): void {
+    this.#owners.delete(writer.videoId);
+    for (const channel of channels) channel.takeOver(writer, outcome);
   }
 }
 
@@ -146,6 +154,8 @@ export class ChannelViewer {
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors: Map<string, number>;
   readonly #connection: SharedConnection | undefined;
+  /** What the visits of others, whose videos the channel has taken over, gave the client. */
+  readonly #takenOver = new Map<string, LastVisit>();
   /** Writes the broadcast that the client is sent; and the place that the client has of the one before. */
   #writing: ChatWriter | undefined;
   #last: ChannelPlace | undefined;
@@ -170,6 +180,15 @@ export class ChannelViewer {
   get place(): ChannelPlace | undefined {
     const { videoId = "", cursor } = this.#writing ?? {};
     return cursor === undefined ? this.#last : { videoId, cursor };
+  }
+
+  /** Another chat of the connection, which was written by this, is over: the channel goes on after it. */
+  takeOver({ videoId, cursor }: ChatWriter, outcome: VisitOutcome): void {
+    const { watch } = this.#parts;
+    if (!watch.shows(videoId)) return;
+    if (cursor !== undefined) this.#cursors.set(videoId, cursor);
+    this.#takenOver.set(videoId, this.#report(videoId, outcome, undefined));
+    watch.broadcasts.announce();
   }
 
   /** Resolves when the connection, or the channel, is over. */
@@ -250,7 +269,7 @@ export class ChannelViewer {
   async #read(broadcast: Broadcast): Promise<Broadcast> {
     const { broadcasts } = this.#parts.watch;
     let writer = this.#writer(broadcast);
-    for (let lastVisit: LastVisit; ; ) {
+    for (let lastVisit = this.#takenFrom(broadcast); ; ) {
       const { changes } = broadcasts;
       const step = await this.#step(broadcast, writer, lastVisit);
       if (step === "enter" || step === "rest") {
@@ -263,8 +282,14 @@ export class ChannelViewer {
         this.#announce();
         await broadcasts.changedSince(changes, this.#multiplex.gone);
         writer = this.#writer(broadcast);
+        lastVisit ??= this.#takenFrom(broadcast);
       }
     }
+  }
+
+  /** The last visit to a broadcast that another chat of the connection was sending. */
+  #takenFrom({ videoId = "", isReopened }: Broadcast): LastVisit {
+    return isReopened ? undefined : this.#takenOver.get(videoId);
   }
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
@@ -362,11 +387,7 @@ export class ChannelViewer {
    * Reports to the watch how a visit ended. Returns what the visit gave the viewer: `onFailure` if the room
    * failed, or could not be entered.
    */
-  #report(
-    videoId: string,
-    outcome: StreamEnd | RelayError | ChatAbsent | undefined,
-    onFailure: LastVisit,
-  ): LastVisit {
+  #report(videoId: string, outcome: VisitOutcome | undefined, onFailure: LastVisit): LastVisit {
     const { rooms, watch } = this.#parts;
     if (outcome instanceof ChatAbsent) {
       watch.failed(videoId, outcome);

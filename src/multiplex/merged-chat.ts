@@ -8,7 +8,12 @@ import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
-import { type ChatRequest, type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
+import {
+  type ChatRequest,
+  type MultiplexParts,
+  MultiplexViewer,
+  type VisitOutcome,
+} from "./multiplex-viewer.ts";
 
 interface MergedChat {
   request: ChatRequest;
@@ -51,7 +56,11 @@ export async function readMerged(
   });
   try {
     const read = channels.map((channel) => channel.run());
-    await parts.rooms.slices.each(chats, (chat) => read.push(readChat(multiplex, chat, parts)));
+    const readAlone = async (chat: MergedChat) => {
+      const outcome = await readChat(multiplex, chat, parts);
+      if (outcome) sent.release(chat.writer, outcome, channels);
+    };
+    await parts.rooms.slices.each(chats, (chat) => read.push(readAlone(chat)));
     reserved[Symbol.dispose]();
     await Promise.all(read);
   } catch (error) {
@@ -60,28 +69,29 @@ export async function readMerged(
   multiplex.end();
 }
 
-/** Resolves when the chat is over for this connection, or the connection is. */
+/** Resolves to the end or the error that the chat was sent last; to undefined if the connection is over. */
 async function readChat(
   multiplex: Multiplex,
   { request, writer }: MergedChat,
   parts: MultiplexParts,
-): Promise<void> {
+): Promise<VisitOutcome | undefined> {
   const { videoId } = request;
   const { events, gone } = multiplex;
   using viewer = new MultiplexViewer(multiplex, parts);
   while (!gone.aborted) {
     const outcome = await viewer.visit(writer, request, gone);
     const refusal = outcome instanceof Error ? parts.toRelayError(outcome) : undefined;
-    if (outcome && !refusal) return;
+    if (outcome && !refusal) return outcome;
     if (refusal) {
       const mayPass = ERRORS[refusal.code].retry === "relay";
       // After its `init`, a client takes an error for the end of the chat. And what will be said again is
       // not buffered for a client that does not read.
       const isSilent = mayPass && (writer.isBegun || multiplex.isFull);
       if (!isSilent) multiplex.write(events.event("error", { videoId, ...refusal.body }));
-      if (!mayPass) return;
+      if (!mayPass) return outcome;
     }
     using _ = refusal && parts.rooms.openings.expectAgain(request.address());
     await viewer.pause(refusal, gone);
   }
+  return undefined;
 }

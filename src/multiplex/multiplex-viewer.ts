@@ -24,6 +24,9 @@ const REOPEN_MS = 1000;
 /** The request of a chat, without what its connection decides. */
 export type ChatRequest = Omit<StreamRequest, "open">;
 
+/** How a visit to a room ended: with the end that the client was sent, or with a refusal. */
+export type VisitOutcome = StreamEnd | RelayError | ChatAbsent;
+
 export interface MultiplexParts {
   rooms: Rooms;
   clock: Clock;
@@ -70,7 +73,7 @@ export class MultiplexViewer implements Disposable {
     request: Omit<ChatRequest, "lastEventId">,
     signal: AbortSignal,
     entered?: () => void,
-  ): Promise<StreamEnd | RelayError | ChatAbsent | undefined> {
+  ): Promise<VisitOutcome | undefined> {
     const { rooms, form, toRelayError } = this.#parts;
     const multiplex = this.#multiplex;
     let end: StreamEnd | undefined;

@@ -1,6 +1,7 @@
 /** A channel of a virtual relay, and watchers of it. */
 
 import type { ChannelScenario } from "../../simulator/simulated-channel.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
@@ -73,4 +74,11 @@ export function watched(scenario: Partial<ChannelScenario> = {}, options: Virtua
     in: (ms: number) => Math.floor((clock.now() + ms) / 1000) * 1000,
     looks: () => upstream.requests.filter(({ kind }) => kind === "live" || kind === "streams"),
   };
+}
+
+/** One answer says that the chat is over, and its page that it is not. */
+export async function endFalsely(relay: VirtualRelay, chat: Chat): Promise<void> {
+  chat.end("reload-only");
+  await relay.requested("get_live_chat", { finished: true });
+  chat.change({ kind: "live" });
 }

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { mergedAsked } from "../../../src/http/streams/merged.ts";
 import { mergedIdOf, parseMergedId } from "../../../src/protocol/cursor-vector.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
-import { HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
+import { endFalsely, HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const [ONE, LIVE, NEXT, OTHER] = ["video-one-1", "live-first1", "live-secon1", "@other"] as const;
@@ -114,6 +114,64 @@ describe("channels on one connection with videos", () => {
     }
   });
 
+  it("send a video that the request names as well, once it has a chat", async () => {
+    const { relay, channel, in: inMs } = watched();
+    const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
+    stream.chat.change({ kind: "off", stream: "upcoming" });
+    const viewer = new ChannelVisitor(relay.service, undefined, { videoIds: LIVE, channels: HANDLE });
+    await relay.advance(MINUTE);
+    assert.ok(viewer.news().includes(`error ${LIVE} NO_LIVE_CHAT`));
+    stream.start();
+    await relay.advance(2 * MINUTE);
+    const said = stream.chat.say(3);
+    await relay.advance(3 * MINUTE);
+    assert.deepEqual(viewer.news().slice(-3), [`channel live ${LIVE}`, `init ${LIVE}`, `message ${LIVE}`]);
+    assert.deepEqual(viewer.ids, said);
+  });
+
+  it("send the rest of a video that the request names as well, whose room has failed, and resume it", async () => {
+    const { relay, channel, upstream } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const query = { videoIds: LIVE, channels: HANDLE };
+    const viewer = new ChannelVisitor(relay.service, undefined, query);
+    await relay.advance(MINUTE);
+    const said = chat.say(2);
+    await relay.advance(MINUTE);
+    const times = Number.POSITIVE_INFINITY;
+    const outage = upstream.fault({ on: "get_live_chat", times, as: { status: 503 } });
+    await relay.advance(4 * MINUTE);
+    assert.ok(viewer.news().includes(`error ${LIVE} UPSTREAM_ERROR`));
+    outage.cancel();
+    await relay.advance(6 * MINUTE);
+    said.push(...chat.say(3));
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news().slice(-3), [`channel live ${LIVE}`, `init ${LIVE}`, `message ${LIVE}`]);
+    assert.deepEqual(withoutGaps(viewer.ids), said);
+    viewer.leave();
+    const missed = chat.say(2);
+    const back = new ChannelVisitor(relay.service, viewer.lastId, query);
+    await relay.advance(MINUTE);
+    back.news();
+    assert.deepEqual(back.ids, missed);
+  });
+
+  it("send a video that the request names as well, if its chat goes on after its end", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const viewer = new ChannelVisitor(relay.service, undefined, { videoIds: LIVE, channels: HANDLE });
+    await relay.advance(MINUTE);
+    const said = chat.say(2);
+    await relay.advance(MINUTE);
+    await endFalsely(relay, chat);
+    await relay.advance(MINUTE);
+    const end = [`end ${LIVE} no more continuations`, "channel waiting"];
+    assert.deepEqual(viewer.news().slice(-4), [...end, `channel live ${LIVE}`, `init ${LIVE}`]);
+    said.push(...chat.say(3));
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [`message ${LIVE}`]);
+    assert.deepEqual(withoutGaps(viewer.ids), said);
+  });
+
   it("begin their streams at the cursors of `cursors`", async () => {
     const { relay, channel } = watched();
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });
@@ -171,6 +229,10 @@ describe("channels on one connection with videos", () => {
     assert.deepEqual([relay.rooms.viewerCount, await relay.metric("relay_channels")], [0, 0]);
   });
 });
+
+function withoutGaps(ids: readonly string[]): string[] {
+  return ids.filter((id) => !id.startsWith("gap:"));
+}
 
 function names(count: number): string {
   return Array.from({ length: count }, (_, n) => `@name-${n}`).join();

@@ -7,7 +7,6 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
@@ -25,7 +24,7 @@ import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { inTime } from "../../support/eventually.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO as UNREAD, unreadEnd } from "../../support/virtual-room.ts";
-import { MINUTE, watched } from "../../support/watched-channel.ts";
+import { endFalsely, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
@@ -43,13 +42,6 @@ const RESUMED_MS = 3 * KEEPALIVE_MS + 5000;
 /** The longest time until an edge knows that its origin is back, and for the opening of a room. */
 const HEALTH_MS = 12_000;
 const PAGES = ["popout", "watch", "next"] as const;
-
-/** One answer says that the chat is over, and its page that it is not. */
-async function endFalsely(relay: VirtualRelay, chat: Chat): Promise<void> {
-  chat.end("reload-only");
-  await relay.requested("get_live_chat", { finished: true });
-  chat.change({ kind: "live" });
-}
 
 describe("a page of an origin", () => {
   const MESSAGE = Buffer.from('{"cursor":1,"id":"a","details":{}}\n');
