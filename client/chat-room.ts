@@ -8,7 +8,7 @@ import { ChatError, FINAL_FOR_CHAT } from "./chat-error.ts";
 import { foreignAnswer, orNetworkError, parseJson, Service, withQuery } from "./relay-service.ts";
 import { Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
-import { selectTypes } from "./selection.ts";
+import { isWanted, knownNames } from "./selection.ts";
 import { type Frame, FrameReader } from "./sse.ts";
 import { type ChatCursor, type Cursors, moveTo, type Stream, VIDEO } from "./stream-table.ts";
 import type {
@@ -55,7 +55,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   readonly #service: Service;
   readonly #options: AnyOptions;
   readonly #retries: Retries;
-  readonly #isWanted: (type: string) => boolean;
+  /** As `knownNames` returns them. */
+  readonly #types: string[];
   readonly #listeners = new Set<[event: keyof AnyEvents, listener: (value: never) => void]>();
   /** Events that have arrived and were not yet handed out. */
   readonly #queue: Entry[] = [];
@@ -85,7 +86,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#service = new Service(url, options, clock, stream);
     this.#options = options;
     this.#retries = new Retries(options, clock);
-    this.#isWanted = selectTypes(options.types);
+    this.#types = knownNames(options.types);
     const { names } = this.#service;
     const asked = `${options.cursor ?? ""}`;
     for (const place of stream.parse(asked, names)) if (hasCursor(place)) moveTo(this.#received, place);
@@ -208,8 +209,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const connection = new AbortController();
     this.#connection = connection;
     const { signal } = connection;
-    const { channels, cursors, transport, idleMs = 45_000 } = this.#options;
-    const { backfill, details, types, until, chat } = this.#options;
+    const { channels, cursors, transport, idleMs = 45_000, backfill, details, until, chat } = this.#options;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
     const id = format(this.#received, names);
@@ -219,7 +219,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       cursors: channels && JSON.stringify(cursors)?.replace(/[{"}]/g, ""),
       backfill,
       details,
-      types,
+      types: this.#types,
       until,
       chat,
     };
@@ -235,13 +235,13 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     };
 
     // After two streams that brought nothing although the service was there, the log is read in their place.
-    if (transport ? transport === "log" : this.#service.emptyStreams > 1)
+    if (transport ? transport === "log" : this.#service.empty > 1)
       await whileNotIdle(
         import("./log-stream.ts").then(
           (log) => log.useLog(this.#service, signal, transport),
           () => {
             // It is not there, and in a page neither is the service: the stream remains.
-            this.#service.emptyStreams = 0.5;
+            this.#service.empty = 0.5;
           },
         ),
       );
@@ -263,7 +263,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
           break;
         }
         for (const frame of frames.read(value)) {
-          this.#service.emptyStreams = 0.5;
+          this.#service.empty = 0.5;
           if (this.#take(frame, names, `${id}`)) return true;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();
@@ -331,7 +331,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     moveTo(this.#received, place);
     this.#retries.succeed();
     if (message?.type === "gap") this.#reportGap(videoId, cursor - 1, cursor, message.details);
-    if (message && this.#isWanted(message.type)) this.#enqueue("message", { cursor, ...message }, place);
+    if (message && isWanted(message.type, this.#types))
+      this.#enqueue("message", { cursor, ...message }, place);
     else this.#enqueue("passed", undefined, place);
   }
 

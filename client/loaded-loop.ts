@@ -2,7 +2,7 @@
 import { foreignAnswer, type Service, withQuery } from "./relay-service.ts";
 import { MAX_FAILURES, Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
-import { selectTypes } from "./selection.ts";
+import { isWanted, knownNames } from "./selection.ts";
 import type { MessageOptions, TypeOrGroup } from "./types.ts";
 
 /** The options that all loops have. */
@@ -13,7 +13,9 @@ export interface LoopParts {
   service: Service;
   clock: Clock;
   retries: Retries;
-  isWanted(type: string): boolean;
+  /** The wanted types and groups that are known; empty for all. */
+  types: readonly string[];
+  isWanted: typeof isWanted;
   /** The path with a query of these values; those that are undefined or empty are left out. */
   path(path: string, values: Record<string, unknown>): string;
   /** The error for an answer with a good status that something else than the service has sent. */
@@ -34,6 +36,7 @@ export async function* loadedLoop<O extends LoopOptions>(
     path: withQuery,
     error: foreignAnswer,
     retries: new Retries(options, clock, MAX_FAILURES),
-    isWanted: selectTypes(options.types),
+    types: knownNames(options.types),
+    isWanted,
   }) as AsyncGenerator<never, void, void>;
 }

@@ -38,13 +38,13 @@ const DIGITS = 16;
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
   const streams = service.request;
   if (chosen === undefined) {
-    const failed = service.emptyStreams;
+    const failed = service.empty;
     const isThere = await service.request("healthz", signal).then(
       () => true,
       () => false,
     );
-    service.emptyStreams = isThere ? failed : 0.5;
-    if (service.emptyStreams < 2) return;
+    service.empty = isThere ? failed : 0.5;
+    if (service.empty < 2) return;
   }
   if (Object.hasOwn(service, "request")) return;
   service.request = (path, signal, headers, body) => {
@@ -83,10 +83,8 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
     return (await answer.json().catch(() => undefined)) as Stored | undefined;
   };
   const room = await stored().catch(async (error) => {
-    if (types && error.status === 400)
-      last.delete("types"); // it has unknown ones, which the stream ignores
-    else if (until || error.code !== "NOT_STORED") throw error;
-    else await ask(log("-1")); // opens the room
+    if (until || error.code !== "NOT_STORED") throw error;
+    await ask(log("-1")); // opens the room
     return stored();
   });
   if (!room || !Array.isArray(room.messages)) return new Response(); // not the service's, so no stream
@@ -125,7 +123,12 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
       }
       yield text;
       const poll = `&live=long-poll&cursor=${answer.headers.get("stream-cursor") ?? ""}`;
-      answer = await ask(log(next) + (isUpToDate ? poll : ""));
+      try {
+        answer = await ask(log(next) + (isUpToDate ? poll : ""));
+      } catch (error) {
+        if ((error as { status?: number }).status !== 410) throw error;
+        return; // the log has lost the offset: the stream begins again, behind a gap
+      }
     }
   }
 

@@ -31,7 +31,7 @@ interface Session extends PollResult {
 /** Yields the messages of the chat. Throws what the last call threw, and the signal's reason. */
 export async function* loop(
   options: PollOptions,
-  { service, clock, retries, isWanted }: LoopParts,
+  { service, clock, retries, types, isWanted }: LoopParts,
 ): AsyncGenerator<BareMessage, void, void> {
   const { includeInitial = true, details, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
   const [videoId] = service.names;
@@ -74,7 +74,7 @@ export async function* loop(
       known.add(message.id);
       const [oldest = ""] = known;
       if (known.size > MAX_KNOWN) known.delete(oldest);
-      if (isWanted(message.type)) yield message;
+      if (isWanted(message.type, types)) yield message;
     }
   }
 }

@@ -16,7 +16,7 @@ export class Service {
    * stream more means that an earlier one brought something, or that the service was away. Above 1, the
    * question is whether the service is there; from 2 on, the log is read if it is.
    */
-  emptyStreams = 0;
+  empty = 0;
   readonly #base: URL;
   readonly #options: RequestOptions;
   readonly #clock: Clock;
@@ -57,7 +57,7 @@ export class Service {
     const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
     if (bearer) sent.set("authorization", `Bearer ${bearer}`);
     if (body) sent.set("content-type", "application/json");
-    this.emptyStreams++;
+    this.empty++;
     const response = await orNetworkError(
       () =>
         fetch(`${this.#base}${path}`, {
@@ -71,7 +71,7 @@ export class Service {
     );
     const { status, headers } = response;
     if (response.ok) return response;
-    this.emptyStreams--;
+    this.empty--;
     // A proxy in front of the service may send an endless body.
     const type = headers.get("content-type") as string;
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};

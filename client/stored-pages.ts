@@ -14,9 +14,9 @@ interface Page {
 /** Yields the stored messages. Throws what the last call threw, and the signal's reason. */
 export async function* loop(
   options: HistoryOptions,
-  { service, clock, retries, path, error }: LoopParts,
+  { service, clock, retries, path, error, types }: LoopParts,
 ): AsyncGenerator<Message, void, void> {
-  const { chat, before, from, to, saidFrom, saidTo, types, q, text, author, details, signal } = options;
+  const { chat, before, from, to, saidFrom, saidTo, q, text, author, details, signal } = options;
   const [videoId] = service.names;
   // Without `after`, `before` would ask for the last page before it.
   let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);

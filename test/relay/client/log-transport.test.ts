@@ -222,6 +222,26 @@ describe("a chat of the SDK that is read from the log", () => {
     }
   });
 
+  it("begins again if the log loses the offset of a poll", async (t) => {
+    const settings = { RELAY_LONG_POLL_MS: "1000" };
+    await using relay = await startRelay({ settings });
+    const upstream = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 });
+    const said = upstream.say(3);
+    let isGone = false;
+    const polling: typeof fetch = async (input, init) => {
+      if (isGone || !`${input}`.includes("live=long-poll")) return fetch(input, init);
+      isGone = true;
+      said.push(...upstream.say(2));
+      return Response.json({ code: "OFFSET_GONE", message: "The offset is gone." }, { status: 410 });
+    };
+    const options: ChatOptions = { ...FAST, videoId: VIDEO, transport: "log" };
+    const room = chat(relay.url, { ...options, fetch: polling });
+    t.after(() => room.close());
+    const ids: string[] = [];
+    for await (const { id } of room) if (ids.push(id) === 5) break;
+    assert.deepEqual([ids, isGone], [said, true]);
+  });
+
   it("counts a poll without messages as an answer", async (t) => {
     const settings = { RELAY_LONG_POLL_MS: "1000", RELAY_POLL_MAX_MS: "5000" };
     await using relay = await startRelay({ settings });

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chat, merged } from "../../../client/index.ts";
+import { chat, history, merged } from "../../../client/index.ts";
 import { Line } from "../../chaos/line.ts";
 import { AnsweringFetch } from "../../support/answering-fetch.ts";
 import { END, init, messages } from "../../support/answering-server.ts";
@@ -34,6 +34,24 @@ describe("a chat of the SDK on the service", () => {
     assert.deepEqual(received, said);
     assert.ok(line.requests.length > 5);
   });
+
+  for (const transport of ["sse", "log"] as const)
+    it(`ignores types that the service does not know, and still gets the others by its ${transport}`, async () => {
+      await using relay = await startRelay();
+      const [said] = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 }).say(1);
+      const options = { ...FAST, types: ["nothing", " chat"] as string[] as "chat"[] };
+      const rooms = [
+        chat(relay.url, { ...options, transport }),
+        merged(relay.url, { ...options, videoIds: [VIDEO] }),
+        history(relay.url, options),
+      ];
+      for (const room of rooms) {
+        for await (const { id } of room) {
+          assert.equal(id, said);
+          break;
+        }
+      }
+    });
 
   it("of videos and channels yields everything once over cuts, and again after its cursors", async () => {
     await using relay = await startRelay();
