@@ -210,13 +210,13 @@ export class Rooms {
    * - No chat is open: if the viewer has no cursor.
    * - A live chat is open: if the viewer reads its log, or the cursor is not ahead of its head. One ahead may
    *   be the replay's, as this instance may not know that the live chat has ended.
-   * - A replay is open: if it holds the cursor.
+   * - A replay is open: if it holds the cursor. A log may be the live chat's.
    */
   #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
     const open = this.#activeRoom(videoId);
     if (!open) return log === undefined && !lastEventId;
-    if (isReplayChat(open.chatType)) return open.tail.holds(lastEventId ?? 0);
+    if (isReplayChat(open.chatType)) return log === undefined && open.tail.holds(lastEventId ?? 0);
     return log !== undefined || (lastEventId ?? 0) <= open.head;
   }
 
@@ -238,7 +238,10 @@ export class Rooms {
    */
   async #resolveStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;
-    const read = this.#storedFor(request);
+    const position = log ?? lastEventId;
+    const isAhead = (stored: readonly StoredChat[]) =>
+      typeof position === "number" && stored.every(({ head }) => position > head);
+    const read = this.#storedNow(videoId, (stored) => !isAhead(stored));
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
     const ended = endedChatForViewer(stored, request, this.#settings.graceMs);
@@ -249,13 +252,14 @@ export class Rooms {
     return request;
   }
 
-  /** The chats that are stored. A read that began before the request may not know its position. */
-  async #storedFor({ videoId, log, lastEventId }: StreamRequest): Promise<StoredChat[]> {
+  /** The chats that are stored, read again if they do not suffice and the read began before this call. */
+  async #storedNow(
+    videoId: string,
+    suffices: (stored: readonly StoredChat[]) => boolean = () => false,
+  ): Promise<StoredChat[]> {
     const isEarlier = this.#storedReads.has(videoId);
     const stored = await this.#stored(videoId);
-    const position = log ?? lastEventId;
-    const isAhead = typeof position === "number" && stored.every(({ head }) => position > head);
-    return isEarlier && isAhead ? await this.#stored(videoId) : stored;
+    return isEarlier && !suffices(stored) ? await this.#stored(videoId) : stored;
   }
 
   /** The chats of a video that are stored. Viewers come in waves, so they share the read. */
@@ -284,7 +288,7 @@ export class Rooms {
   /** Serves a viewer the messages that are stored now, without opening the video. */
   async #addToExcerpt(request: StreamRequest): Promise<void> {
     const { videoId, chat, lastEventId: after } = request;
-    const stored = await this.#stored(videoId);
+    const stored = await this.#storedNow(videoId);
     const asked = chatForQuery(stored, videoId, { chat, after });
     if (asked.floor === asked.head) throw notStored(videoId, chat);
     const room = this.#serve(asked, stored);

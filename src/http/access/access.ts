@@ -102,11 +102,15 @@ export class Access {
 
   /** Whether the request has this right for its videos and channels. Rejects as a check does. */
   async allows(right: Right, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const others = this.#othersThan(right, request);
+    const channels = this.rightsOf(request).channelsOf(right);
+    return others.length === 0 || (await this.#areOfChannels(others, channels, request, reply));
+  }
+
+  /** The videos and channels of the request that the right does not name. */
+  #othersThan(right: Right, request: FastifyRequest): string[] {
     const rights = this.rightsOf(request);
-    const others = askedNames(request).filter((name) => !rights.hasFor(right, name));
-    return (
-      others.length === 0 || (await this.#areOfChannels(others, rights.channelsOf(right), request, reply))
-    );
+    return askedNames(request).filter((name) => !rights.hasFor(right, name));
   }
 
   /** Lets the routes that are added from now on be used only with their right. */
@@ -178,12 +182,21 @@ export class Access {
 
   /**
    * Once the request is known to be of the right form: whether it has one of the rights for its videos and
-   * channels.
+   * channels. A right whose channels cannot be found out now does not matter if another one is enough.
    */
   #checkNames(rights: readonly Right[]): preHandlerAsyncHookHandler {
     const [first = "watch"] = rights;
     return async (request, reply) => {
-      for (const right of rights) if (await this.allows(right, request, reply)) return;
+      if (rights.some((right) => this.#othersThan(right, request).length === 0)) return;
+      const failures: unknown[] = [];
+      for (const right of rights) {
+        const isAllowed = await this.allows(right, request, reply).catch((error) => {
+          failures.push(error);
+          return false;
+        });
+        if (isAllowed) return;
+      }
+      if (failures.length > 0) throw failures[0];
       throw this.#reported(refusalOf(request) ?? this.#refusal(first, request), reply);
     };
   }

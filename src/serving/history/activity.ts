@@ -66,7 +66,11 @@ export class Activities {
     let counts = this.#rooms.get(key);
     for (let next: number | null = Math.max(counts?.cursor ?? 0, oldest); next !== null; ) {
       const after: number = next;
-      const page = await this.#history.page({ videoId, chat, after, filter: {} }, PER_PAGE, signal);
+      const page = await this.#history.page(
+        { videoId, chat, after, isLog: true, filter: {} },
+        PER_PAGE,
+        signal,
+      );
       const { base, floor } = page.room;
       if (counts?.base !== base || counts.cursor < after)
         counts = new Counts(chat, base, Math.max(oldest, floor));

@@ -36,7 +36,7 @@ export interface HistoryRequest {
   chat?: Chat | undefined;
   after?: number | undefined;
   before?: number | undefined;
-  /** Whether it reads a log, whose offsets do not name the chat. */
+  /** Whether it reads the chat as a log, whose offsets do not name the chat: one may be the other chat's. */
   isLog?: boolean;
   /** Only messages stored at this time or later. */
   from?: number | undefined;

@@ -361,4 +361,17 @@ describe("the rights to a featured message", () => {
     assert.deepEqual(await of(`watch:${VIDEO}`), [200, READING, 403]);
     assert.deepEqual(await of("rooms", "record"), [403, null, 403]);
   });
+
+  for (const publicRights of ["watch", "rooms"])
+    it(`are not needed to read it, so it does not matter that no page says who has them (${publicRights})`, async (t) => {
+      const settings = { RELAY_TOKEN_KEY: SECRET, RELAY_PUBLIC: publicRights };
+      const relay = await startRelay({ settings });
+      t.after(() => relay[Symbol.asyncDispose]());
+      relay.upstream.fault({ on: ["popout", "watch", "next"], times: 100, as: { status: 503 } });
+      const headers = bearer(await signed({ relay: ["watch", `feature:${HANDLE}`] }));
+      const shown = await fetch(relay.url + path(), { headers });
+      assert.deepEqual([shown.status, shown.headers.get("allow")], [200, READING]);
+      const removed = await fetch(relay.url + path(), { headers, method: "DELETE" });
+      assert.equal(removed.status, 502);
+    });
 });

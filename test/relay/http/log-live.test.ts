@@ -211,6 +211,19 @@ describe("the events of a log", () => {
 });
 
 describe("the log of a chat that is over", () => {
+  it("does not have the offsets of its replay, either for those who wait or while that is read", async (t) => {
+    const { relay, chat, viewer, url } = await reading(t, { settings: { RELAY_GRACE_MS: "1" } });
+    chat.end("reload-only");
+    await viewer.ended();
+    await eventually(0, () => metric(relay, "relay_viewers"));
+    chat.change({ kind: "replay", pageSize: 1 });
+    await using replay = await Stream.open(url, { videoId: VIDEO });
+    await replay.untilMessages(2);
+    const offset = offsetOf(replay.cursors[0] ?? 0);
+    for (const live of [{}, { live: "long-poll" }, { live: "sse" }])
+      assert.equal((await readLog(url, VIDEO, { offset, ...live })).status, 410);
+  });
+
   it("stays as it was, whatever is stored of its replay, also after a restart", async (t) => {
     const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}`, RELAY_GRACE_MS: "1" };
     const { relay, chat, viewer, first, url } = await reading(t, { settings });

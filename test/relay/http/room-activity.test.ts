@@ -1,11 +1,12 @@
 /** `GET /v1/rooms/{videoId}?activity=true`: the messages by minute, and the most active authors. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { ShownRoom } from "../../../src/rooms/listing.ts";
 import type { Activity } from "../../../src/serving/history/activity.ts";
 import type { EncodedMessage } from "../../../src/store/stored-message.ts";
 import { ask } from "../../support/api.ts";
-import { B, channel, said, withRoom } from "../../support/history.ts";
+import { B, channel, said, several, withRoom } from "../../support/history.ts";
 import { own } from "../../support/store-reading.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
@@ -85,6 +86,15 @@ describe("the activity of a room", () => {
       { messages: 2, offsetMs: 0 },
       { messages: 1, offsetMs: 3_600_000 },
     ]);
+  });
+
+  it("of a replay is found, though its cursors follow those of a long live chat", async (t) => {
+    const { url, store } = await withRoom(t, several(20_000));
+    const hold = await store.ownership.take(chatKey(ROOM, "replay"));
+    assert.ok(hold);
+    await store.append(hold, hold.head, [said("replayed", { details: { offsetMs: 0 } })], "");
+    const { activity } = await show(url, "?activity=true&chat=replay");
+    assert.deepEqual(activity?.minutes, [{ messages: 1, offsetMs: 0 }]);
   });
 
   it("is not counted unless it is asked for", async (t) => {

@@ -90,6 +90,23 @@ describe("until=now", () => {
     assert.equal(again.messages.length, 791);
   });
 
+  it("ends there though a read that began before is under way", async () => {
+    const { relay, chat, viewer } = await virtualRoom(3);
+    const getRoom = relay.store.getRoom.bind(relay.store);
+    relay.store.getRoom = async (key) => {
+      const room = await getRoom(key);
+      await relay.clock.sleep(5000); // its answer is on the way
+      return room;
+    };
+    const earlier = relay.visit({ videoId: VIDEO, until: "now" });
+    await relay.advance(10);
+    chat.say(2);
+    await viewer.untilMessages(5);
+    const later = relay.visit({ videoId: VIDEO, until: "now" });
+    await relay.advance(30_000);
+    assert.deepEqual([earlier.ids.length, later.ids], [3, viewer.ids]);
+  });
+
   it("ends there even if everything up to it is deleted meanwhile", async () => {
     const { relay, chat, viewer } = await virtualRoom(20);
     chat.say(300);
