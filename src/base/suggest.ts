@@ -1,3 +1,5 @@
+/** Suggests the known word nearest to a misspelt one. */
+
 /** The maximum length of a name that strangers send, and that is looked up and quoted in an error. */
 export const MAX_NAME_LENGTH = 100;
 

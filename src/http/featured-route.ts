@@ -64,7 +64,7 @@ export function featuredRoute(
 ): void {
   app.get<OfVideo>(FEATURED_PATH, FEATURED_OPTIONS, async (request, reply) => {
     const videoId = parseVideoId(request.params.videoId);
-    // To read, the right `feature` is not needed, so it does not matter that nobody can say whether it is held.
+    // Reading does not need the right, so it does not matter if nobody can say now whether it is held.
     const mayChange = await access.allows("feature", request, reply).catch((error) => {
       if (error instanceof RelayError) return false;
       throw error;

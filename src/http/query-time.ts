@@ -1,6 +1,6 @@
 /** The times in queries. */
 import { RelayError } from "../protocol/errors.ts";
-import { parseOffset } from "../protocol/offset.ts";
+import { parseVideoOffset } from "../protocol/offset.ts";
 import { parseTime } from "../protocol/time.ts";
 import type { SaidTime } from "../serving/history/history.ts";
 
@@ -26,7 +26,7 @@ export function saidTimeIn<Name extends string>(
 ): SaidTime | undefined {
   const { [name]: text } = query;
   if (text === undefined) return undefined;
-  const offset = parseOffset(text);
+  const offset = parseVideoOffset(text);
   if (offset !== undefined) return { kind: "offset", ms: offset };
   const ms = parseTime(text);
   if (ms !== undefined) return { kind: "said", ms };

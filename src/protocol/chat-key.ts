@@ -2,11 +2,7 @@
  * The names of logs. A video has up to two chats, its live chat and the replay of its finished stream; each
  * is a log of its own, with cursors that the other never has.
  */
-import { type ChatType, isReplayChat } from "./chat.ts";
-
-/** How requests name the two chats of a video. */
-export const CHATS = ["live", "replay"] as const;
-export type Chat = (typeof CHATS)[number];
+import { type Chat, type ChatType, isReplayChat } from "./chat.ts";
 
 /**
  * The name of a chat's log in every store. A live chat is named as its video, so the id of a video is always

@@ -17,6 +17,11 @@ export function isReplayChat(chatType: ChatType): boolean {
 }
 
 /** The views of a chat: all messages, or Top chat, the upstream's selection of them. */
+/** How requests name the two chats of a video. */
+export const CHATS = ["live", "replay"] as const;
+
+export type Chat = (typeof CHATS)[number];
+
 export const CHAT_VIEWS = ["all", "top"] as const;
 
 export type ChatView = (typeof CHAT_VIEWS)[number];
@@ -28,7 +33,7 @@ export interface Init {
   /** The cursor just before the first message of this connection. */
   cursor: number;
   /** With `until=now`: the chats of the video that are stored. */
-  chats?: ("live" | "replay")[];
+  chats?: Chat[];
   /** With `details=true`, if pages have said it: what the video is. */
   details?: VideoFacts;
 }

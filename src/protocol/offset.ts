@@ -17,7 +17,7 @@ export function parseStart(text: string): number | undefined {
  * The milliseconds since the beginning of the video, negative before it: of `12:30`, `1:02:03`, `-0:12` or
  * `PT12M`. Undefined for any other text.
  */
-export function parseOffset(text: string): number | undefined {
+export function parseVideoOffset(text: string): number | undefined {
   const found = CLOCK.exec(text) ?? DURATION.exec(text);
   if (!found) return undefined;
   const [, sign, hours = 0, minutes = 0, seconds = 0, fraction = ""] = found;

@@ -5,7 +5,8 @@
  * again after a minute, and then after twice the last wait.
  */
 import type { Clock } from "../base/clock.ts";
-import { CHATS, type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
+import { CHATS } from "../protocol/chat.ts";
+import { type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { ifUnavailable, type Store } from "../store/port.ts";
 import { mergedVideo } from "../store/stored-video.ts";

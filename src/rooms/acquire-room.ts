@@ -3,7 +3,8 @@
  * instance.
  */
 import { atCapacity } from "../protocol/capacity.ts";
-import { type Chat, chatOf } from "../protocol/chat-key.ts";
+import type { Chat } from "../protocol/chat.ts";
+import { chatOf } from "../protocol/chat-key.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { FollowedRoom } from "./followed-room.ts";

@@ -1,7 +1,10 @@
-/** The environment of an entry: where its rooms come from, its settings, and its interface to the others. */
+/**
+ * What an entry gets from the registry of rooms, what it shows in return, and the states of a room. An entry
+ * knows no other entry.
+ */
 
 import type { Clock } from "../base/clock.ts";
-import type { ChatType } from "../protocol/chat.ts";
+import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -82,4 +85,26 @@ export interface EntryHost extends RoomTaker {
   stored(videoId: string): Promise<StoredChat[]>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
+}
+
+/** A chat's room that is open on this instance. */
+export interface LocalRoom {
+  state: RoomState;
+  viewers: number;
+  /** Undefined if this instance has not read the chat. */
+  view: ChatView | undefined;
+  /** Undefined if this instance does not read the room. */
+  reading: { egress: string; fullAnswers: number } | undefined;
+}
+
+/**
+ * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
+ * has ended, an opening or a release is of the video's other chat. If it has ended since its record was read,
+ * the record's state counts: its head may not be that of the last message.
+ */
+export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
+  const isOfOther = local === "bootstrapping" || local === "released";
+  if (end?.state === "ended" && isOfOther) return "ended";
+  if (local === "ended") return end?.state ?? "polling";
+  return local ?? end?.state ?? "released";
 }

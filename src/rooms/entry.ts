@@ -4,8 +4,8 @@
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { type ChatType, ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
-import { type Chat, type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
+import { type Chat, type ChatType, ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";

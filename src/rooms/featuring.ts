@@ -1,5 +1,6 @@
 /** Shows, chooses and takes away the featured message of a video. */
-import { CHATS, chatKey } from "../protocol/chat-key.ts";
+import { CHATS } from "../protocol/chat.ts";
+import { chatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import { readFeatured, undeleted } from "../store/featured.ts";

@@ -1,6 +1,6 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
-import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
-import { type Chat, chatOf, typeOfChat } from "../protocol/chat-key.ts";
+import type { Chat, ChatType, ChatView } from "../protocol/chat.ts";
+import { chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { chatForQuery, storedChats } from "../serving/chat-choice.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
@@ -8,7 +8,7 @@ import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type Sums, sumOf, type Totals } from "../store/totals.ts";
-import type { RoomState } from "./entry-host.ts";
+import { type LocalRoom, type RoomState, stateOf } from "./entry-host.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** The maximum length of a list of rooms. */
@@ -65,16 +65,6 @@ export interface ShownRoom extends ListedRoom {
   };
 }
 
-/** A chat's room that is open on this instance. */
-export interface LocalRoom {
-  state: RoomState;
-  viewers: number;
-  /** Undefined if this instance has not read the chat. */
-  view: ChatView | undefined;
-  /** Undefined if this instance does not read the room. */
-  reading: { egress: string; fullAnswers: number } | undefined;
-}
-
 /** The stored rooms, for callers. */
 export class RoomList {
   readonly #store: ObservedStore;
@@ -108,18 +98,6 @@ export class RoomList {
     const chats = stored.map((room) => chatOf(room.key).chat);
     return shownRoom(account, chats, showsReading ? local : local && { ...local, reading: undefined });
   }
-}
-
-/**
- * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
- * has ended, an opening or a release is of the video's other chat. If it has ended since its record was read,
- * the record's state counts: its head may not be that of the last message.
- */
-export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
-  const isOfOther = local === "bootstrapping" || local === "released";
-  if (end?.state === "ended" && isOfOther) return "ended";
-  if (local === "ended") return end?.state ?? "polling";
-  return local ?? end?.state ?? "released";
 }
 
 function listedRoom(

@@ -27,10 +27,11 @@ import {
   type EntryFacts,
   type EntryHost,
   type EntrySettings,
+  type LocalRoom,
   ROOM_STATES,
   type RoomState,
+  stateOf,
 } from "./entry-host.ts";
-import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 import { endAll, windDownAll } from "./stop.ts";

@@ -2,8 +2,7 @@
  * Where the rooms of an instance come from: chats that it reads into its store (`store-backed-rooms.ts`), or
  * the rooms of another instance. Entries, rooms and viewers are the same in both.
  */
-import type { ChatType } from "../protocol/chat.ts";
-import type { Chat } from "../protocol/chat-key.ts";
+import type { Chat, ChatType } from "../protocol/chat.ts";
 import type { Absence } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Census, Room } from "../serving/room.ts";

@@ -1,8 +1,8 @@
 /**
- * The turns of clients that wait for the same thing. Addresses take turns: one that was not served since it
- * came precedes those that were, the newest first, so that a flood from many addresses keeps a newcomer
- * waiting for one turn and not for a round. Within an address, too, the newest client goes first, because one
- * that waited long has probably left. Each operation takes the same time however many wait.
+ * The turns of clients that wait for the same thing. Addresses take turns: those not served yet go first,
+ * the newest before the others, so a flood from many addresses keeps a newcomer waiting for one turn and not
+ * for a round. Within an address, too, the newest client goes first, because one that waited long has
+ * probably left. Each operation takes the same time however many wait.
  */
 import { LinkedList } from "../base/linked-list.ts";
 

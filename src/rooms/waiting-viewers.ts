@@ -1,4 +1,4 @@
-/** Those for whom a room is opened. */
+/** The viewers and recordings that wait for one room to open, and what they require of it. */
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import type { StreamRequest } from "../serving/room.ts";
 

@@ -2,7 +2,8 @@
  * Chooses one of a video's stored chats: for a query, which the store answers, or for a viewer. A viewer
  * stays in the chat whose cursor it has, whatever the upstream shows now: no cursor is one of both chats.
  */
-import { CHATS, type Chat, type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
+import { CHATS, type Chat } from "../protocol/chat.ts";
+import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { notStored, type RoomRecord, type Store } from "../store/port.ts";

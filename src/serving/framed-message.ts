@@ -1,9 +1,8 @@
-/** The messages that a room holds in memory for its viewers. */
+/** A stored message in memory, encoded at most once by each writer. It never changes. */
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { Form } from "./form.ts";
 import { typeBit } from "./type-filter.ts";
 
-/** A message in memory, encoded once by each writer. */
 export class FramedMessage {
   readonly message: StoredMessage;
   /** The bit of its type, for filters. */

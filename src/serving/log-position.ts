@@ -15,7 +15,7 @@ export function offsetOf(cursor: number): string {
 }
 
 /** Undefined for a text of another form. An absent offset is the beginning. */
-export function parseOffset(text: string | undefined): LogPosition | undefined {
+export function parseLogOffset(text: string | undefined): LogPosition | undefined {
   if (text === undefined || text === "-1") return "begin";
   if (text === "now") return "now";
   return /^\d{16}$/.test(text) ? Number(text) : undefined;

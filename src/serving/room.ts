@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import {
+  type Chat,
   type ChatType,
   type ChatView,
   type FactName,
@@ -12,7 +13,7 @@ import {
   type RoomEnd,
   type StreamEnd,
 } from "../protocol/chat.ts";
-import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
+import { type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retryRead } from "../store/retry-read.ts";

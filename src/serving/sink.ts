@@ -1,4 +1,4 @@
-/** Connections as viewers see them. */
+/** A connection as its viewer sees it: full or not, drained, closed. It never throws. */
 import type { Form, Packet } from "./form.ts";
 
 /** One open connection, to which a viewer's bytes go. No method throws, whatever its state. */

@@ -1,11 +1,11 @@
 /**
- * Finds the cursor after which each viewer of a room starts: in the store's log, but in memory for positions
- * of `/v1/log` in the tail, and at an edge where the tail suffices. What many viewers look for at the same
+ * Finds the cursor after which each viewer of a room starts. Asks the store, unless the tail holds the
+ * position of a reader of `/v1/log` or, at an edge, of any viewer. What many viewers look for at the same
  * time is read once for all of them.
  */
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable, READ_MESSAGES } from "../store/port.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
@@ -14,8 +14,6 @@ import type { Room } from "./room.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
-/** Messages in one read of the store that looks for a start. */
-const READ_MESSAGES = 500;
 /** Messages examined for a backfill whose filter needs more than the type. */
 const MAX_EXAMINED = 20_000;
 

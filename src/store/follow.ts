@@ -9,12 +9,9 @@ import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isDeletion } from "./blanking.ts";
 import { skips } from "./log-reader.ts";
-import type { RoomRecord, Store } from "./port.ts";
+import { READ_MESSAGES, type RoomRecord, type Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
 import type { StoredMessage } from "./stored-message.ts";
-
-/** The maximum number of messages per read. */
-const READ_MESSAGES = 500;
 
 /** The part of the store that a follower reads. */
 type Log = Pick<Store, "read" | "getRoom">;

@@ -3,8 +3,8 @@
  * reaches a viewer is durable. Every store passes the same contract suite. `ownership.ts` decides who may
  * append.
  */
-import type { FactName, RoomEnd } from "../protocol/chat.ts";
-import type { Chat, ChatKey } from "../protocol/chat-key.ts";
+import type { Chat, FactName, RoomEnd } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { AuthorSearch, Span } from "./author-blocks.ts";
 import type { Fact } from "./facts.ts";
@@ -33,6 +33,9 @@ export interface RoomRecord {
   /** What the video is, as `stored-video.ts` has it; null before a page has said it. */
   video: string | null;
 }
+
+/** The maximum number of messages in one read of the store: its answer must not block the event loop. */
+export const READ_MESSAGES = 500;
 
 /** One room in a list of rooms. Times are wall milliseconds. */
 export interface RoomSummary

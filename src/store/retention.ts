@@ -23,12 +23,12 @@ export const SHORTEST_ROUND_MS = 1000;
  */
 const UNWITNESSED_MS = 10_000;
 /** An append that meets a step waits about 15 ms for it. */
-const STEP_ENTRIES = 1000;
+export const STEP_ENTRIES = 1000;
 /**
  * The wait between two steps, so that appends come first. Up to about 15,000 entries can be deleted per
  * second.
  */
-const PAUSE_MS = 50;
+export const PAUSE_MS = 50;
 
 /** Runs until the signal aborts; 0 days keeps all messages. */
 export async function runRetention(

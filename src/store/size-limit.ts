@@ -8,6 +8,7 @@ import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { ifUnavailable, type SizeLimited } from "./port.ts";
+import { PAUSE_MS, STEP_ENTRIES } from "./retention.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 /** A busy instance stores less than 100 MB in this time. */
@@ -16,9 +17,6 @@ export const CHECK_MS = 10_000;
 const FREED_SHARE = 0.05;
 /** What viewers may still be reading stays. */
 const KEPT_MS = 600_000;
-/** As in `retention.ts`: appends come first. */
-const STEP_ENTRIES = 1000;
-const PAUSE_MS = 50;
 
 interface LimitedStore extends SizeLimited {
   readonly health: Pick<StoreHealth, "isFull">;

@@ -8,7 +8,7 @@ import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../src/base/json.ts";
 import { splitArray, splitLines, textOf } from "../../src/base/lines.ts";
 import { jsonLine } from "../../src/base/sanitised-text.ts";
-import type { Chat } from "../../src/protocol/chat-key.ts";
+import type { Chat } from "../../src/protocol/chat.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import { VIDEO_ID, VIDEO_ID_FORM } from "../../src/protocol/video-id.ts";
 import type { CaptureProgress } from "../../src/reading/batch/checkpoint.ts";

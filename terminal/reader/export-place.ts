@@ -1,7 +1,7 @@
 /** Finds the place in a room after which an export continues a file. */
 import { ChatError } from "../../client/index.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
-import type { Chat } from "../../src/protocol/chat-key.ts";
+import type { Chat } from "../../src/protocol/chat.ts";
 import { ask } from "./ask.ts";
 import type { LastMessage } from "./export-formats.ts";
 import type { Access } from "./sent-token.ts";

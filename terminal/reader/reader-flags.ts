@@ -3,9 +3,9 @@
 import { suggestOrList } from "../../src/base/suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../../src/cli/flags.ts";
 import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../../src/cli/setting-readers.ts";
-import { CHATS } from "../../src/protocol/chat-key.ts";
+import { CHATS } from "../../src/protocol/chat.ts";
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../src/protocol/kinds.ts";
-import { parseOffset } from "../../src/protocol/offset.ts";
+import { parseVideoOffset } from "../../src/protocol/offset.ts";
 import { parseTime } from "../../src/protocol/time.ts";
 import { FORMAT_NAMES, type FormatName } from "./export-formats.ts";
 import { tokenText } from "./sent-token.ts";
@@ -181,7 +181,7 @@ function time(text: string): number {
 
 /** In milliseconds since 1970, or a place in the video as it is written. */
 function saidTime(text: string): number | string {
-  return parseOffset(text) === undefined ? time(text) : text;
+  return parseVideoOffset(text) === undefined ? time(text) : text;
 }
 
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */

@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../../simulator/random.ts";
-import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
+import { CHATS } from "../../src/protocol/chat.ts";
+import { chatKey } from "../../src/protocol/chat-key.ts";
 import { type InlineFile, InlineThread } from "../../src/store/sqlite/inline-thread.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { tablesOn } from "../../src/store/sqlite/sqlite-tables.ts";

@@ -16,11 +16,11 @@ import {
   type OriginAnswer,
   type OriginRequest,
 } from "../../src/origin/origin-connections.ts";
-import { CHATS } from "../../src/protocol/chat-key.ts";
+import { CHATS } from "../../src/protocol/chat.ts";
 import { ChatAbsent, STANDING_HEADER } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
-import { parseOffset } from "../../src/serving/log-position.ts";
+import { parseLogOffset } from "../../src/serving/log-position.ts";
 import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { SimulatedSink } from "./sink.ts";
 
@@ -100,7 +100,7 @@ function logAsked(path: string, address: string): LogAsked & { live: string | nu
   return {
     videoId: pathname.replace(/.*\//, ""),
     chat: CHATS.find((chat) => chat === searchParams.get("chat")),
-    position: parseOffset(searchParams.get("offset") ?? undefined) ?? "begin",
+    position: parseLogOffset(searchParams.get("offset") ?? undefined) ?? "begin",
     cursor: searchParams.get("cursor") ?? undefined,
     isGzip: false,
     address: () => address,

@@ -6,7 +6,8 @@
 
 import { videoIdIn, viewIn } from "../../simulator/continuation-book.ts";
 import { dig, isObject, parseObject } from "../../simulator/plain-json.ts";
-import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
+import { CHATS } from "../../src/protocol/chat.ts";
+import { type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";

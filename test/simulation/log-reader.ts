@@ -7,9 +7,9 @@ import { buffer } from "node:stream/consumers";
 import { parseObject } from "../../simulator/plain-json.ts";
 import type { Random } from "../../simulator/random.ts";
 import { unlessAborted } from "../../src/base/deadline.ts";
-import type { Chat } from "../../src/protocol/chat-key.ts";
+import type { Chat } from "../../src/protocol/chat.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
-import { offsetOf, parseOffset } from "../../src/serving/log-position.ts";
+import { offsetOf, parseLogOffset } from "../../src/serving/log-position.ts";
 import { EVERYTHING } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";
 import { requestLog, requestLogEvents } from "../harness/origin-api.ts";
@@ -255,7 +255,7 @@ export class LogReader implements Watcher {
   #judge({ offset, reply, host, headThen }: Answered): void {
     const { isSharedWell, room } = this.#parts;
     const { status, headers, text, isCached = false } = reply;
-    const asked = parseOffset(offset);
+    const asked = parseLogOffset(offset);
     if (status === 410) {
       const { base = Number.NaN, head = 0 } = room;
       const isThere = typeof asked === "number" && asked >= base && asked <= (headThen ?? head);
@@ -270,7 +270,7 @@ export class LogReader implements Watcher {
         this.#violate(`is refused, with trouble of other chats alone: ${message}`, "neighbours");
       return;
     }
-    const next = parseOffset(headers["stream-next-offset"]);
+    const next = parseLogOffset(headers["stream-next-offset"]);
     if (typeof next !== "number") {
       this.#violate(`is told no offset: ${headers["stream-next-offset"]}`);
       return;

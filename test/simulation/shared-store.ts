@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import type { Random } from "../../simulator/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
+import { CHATS } from "../../src/protocol/chat.ts";
+import { type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import { AFTER_LEASE_MS, ORPHANS, RELEASE, SWEEP } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";
 import { CHANNEL_NAME } from "../../src/store/postgres/notifications.ts";

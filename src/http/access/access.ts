@@ -182,21 +182,13 @@ export class Access {
 
   /**
    * Once the request is known to be of the right form: whether it has one of the rights for its videos and
-   * channels. A right whose channels cannot be found out now does not matter if another one is enough.
+   * channels. Whose a video is, is asked only if no right names it.
    */
   #checkNames(rights: readonly Right[]): preHandlerAsyncHookHandler {
     const [first = "watch"] = rights;
     return async (request, reply) => {
       if (rights.some((right) => this.#othersThan(right, request).length === 0)) return;
-      const failures: unknown[] = [];
-      for (const right of rights) {
-        const isAllowed = await this.allows(right, request, reply).catch((error) => {
-          failures.push(error);
-          return false;
-        });
-        if (isAllowed) return;
-      }
-      if (failures.length > 0) throw failures[0];
+      for (const right of rights) if (await this.allows(right, request, reply)) return;
       throw this.#reported(refusalOf(request) ?? this.#refusal(first, request), reply);
     };
   }

@@ -1,6 +1,6 @@
 /**
- * The places of viewers: of their address, and of their token's subject. A connection that a token has opened
- * ends when the token expires, without an end event, so that its client comes back with a newer one.
+ * Counts a connection against the limits of its address and of its token's subject, and ends it when the
+ * token expires, without an `end` event, so that its client comes back with a newer one.
  */
 import type { FastifyRequest } from "fastify";
 import { Counts } from "../../base/key-counts.ts";

@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { parseOffset } from "../../serving/log-position.ts";
+import { parseLogOffset } from "../../serving/log-position.ts";
 import { networkOf } from "../access/address-limit.ts";
 import { clientGone } from "../client-gone.ts";
 import { acceptsGzip, gzippedTag, isKnown, varyBy } from "../negotiation.ts";
@@ -83,7 +83,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
 function logAsked({ params, query, headers, ip }: LogRequest, { compresses }: LogParts): LogAsked {
   const { chat, offset, live, cursor } = query;
   const videoId = parseVideoId(params.videoId);
-  const position = parseOffset(offset);
+  const position = parseLogOffset(offset);
   if (position === undefined)
     throw invalid("offset: must be -1, now, or an offset that this log has given out.");
   if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");

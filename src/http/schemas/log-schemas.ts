@@ -1,6 +1,6 @@
 /** The schemas of the log of a video. */
 import type { Static } from "typebox";
-import { CHATS } from "../../protocol/chat-key.ts";
+import { CHATS } from "../../protocol/chat.ts";
 import { Type } from "./json-schema.ts";
 import { VideoIdInput } from "./schemas.ts";
 

@@ -1,8 +1,7 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties } from "typebox";
 import { CHANNEL_STATES } from "../../protocol/channel.ts";
-import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
-import { CHATS } from "../../protocol/chat-key.ts";
+import { CHAT_TYPES, CHATS, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { ERRORS } from "../../protocol/errors.ts";
 import { BADGES, GROUPS } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";

@@ -4,7 +4,8 @@
  */
 import { type CallStart, type CallTimes, type Clock, startedWallAt } from "../../base/clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
-import { type Chat, chatOf, typeOfChat } from "../../protocol/chat-key.ts";
+import type { Chat } from "../../protocol/chat.ts";
+import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import type { AwaitedAbsence } from "../../protocol/chat-standing.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";

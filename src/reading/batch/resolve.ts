@@ -34,7 +34,7 @@ export const NO_MEMORY: ReadMemory = {
   notices: new Map(),
 };
 
-/** What the room holds of that which the items are about. */
+/** The room's stored messages that the items refer to. */
 interface HeldOfItems {
   messages: ReadonlyMap<string, HeldMessage>;
   /** The cursors of messages, by id. */
@@ -89,8 +89,8 @@ export function resolve(
   const threads = new ThreadsRead(memory.threads);
   const notices = new NoticesRead(memory.notices, heldOf.notices);
   /**
-   * Whether it is the known deletion, read again: the author's first message after that comes later, or a
-   * message that the room got before that one, which may not be shown any more.
+   * Whether the stored deletion is only being read again: a later item is the author's first message since
+   * then, or one stored before that message, which may no longer be shown.
    */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);

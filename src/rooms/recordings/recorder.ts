@@ -128,8 +128,8 @@ function afterRoom(end: RoomEnd | undefined): News {
 }
 
 /**
- * Records the streams of a channel: those that are live, scheduled ones from before their first message, and
- * first the rest of those that were being recorded when the service stopped. Resolves when the signal aborts.
+ * Records a channel: first the streams that the last run did not finish, then live ones, and scheduled ones
+ * from before their first message. Resolves when the signal aborts.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, report } = run;
@@ -298,8 +298,8 @@ async function read(
 }
 
 /**
- * The standing of a chat after the end of its room. The replay of a live chat goes on for it if nobody has
- * read the end of the live chat.
+ * The standing of a chat after the end of its room. If the live chat was not read to its end, its replay
+ * counts as there.
  */
 async function standingAfter(
   room: RoomRecord,

@@ -7,7 +7,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { dropOldest } from "../../base/maps.ts";
 import { SharedWork } from "../../base/shared-work.ts";
-import { type Chat, chatKey } from "../../protocol/chat-key.ts";
+import type { Chat } from "../../protocol/chat.ts";
+import { chatKey } from "../../protocol/chat-key.ts";
 import { GROUPS } from "../../protocol/kinds.ts";
 import { type StoredMessage, saidTimes, typeOf } from "../../store/stored-message.ts";
 import type { History } from "./history.ts";

@@ -68,9 +68,8 @@ export const CHATS_TABLE = tableOf({
 /** The signs with which a formula begins in a spreadsheet, also in their full-width and small forms. */
 const SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b";
 /**
- * The places in a text where a spreadsheet would begin a formula: at its start, but not of a handle or of a
- * time before the stream, and after a character that some spreadsheets take for the end of a cell, even
- * between quotes.
+ * Where a spreadsheet could begin a formula: at the start of a text that is neither a handle nor a negative
+ * time, and after a character that some spreadsheets take for the end of a cell, even between quotes.
  */
 const FORMULA = new RegExp(
   `^(?!@[\\p{L}\\p{M}\\p{N}\\p{Join_Control}._·-]+$|-\\d+(?::\\d\\d){1,2}$)(?=[${SIGNS}\t\r\n;])|(?=[${SIGNS}])(?<=[\t\r\n;][ "]*)`,

@@ -5,10 +5,11 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Semaphore } from "../../base/semaphore.ts";
-import { type Chat, type ChatKey, chatOf } from "../../protocol/chat-key.ts";
+import type { Chat } from "../../protocol/chat.ts";
+import { type ChatKey, chatOf } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type ReadPart, readPart } from "../../store/log-reader.ts";
-import type { RoomRecord, Store, TypedPart } from "../../store/port.ts";
+import { READ_MESSAGES, type RoomRecord, type Store, type TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
 import { chatForQuery, storedChats } from "../chat-choice.ts";
@@ -17,8 +18,6 @@ import { refuseUnavailable } from "../store-refusal.ts";
 import { ALL, rareTypesOf } from "../type-filter.ts";
 import { type HistoryFilter, isFoundAtOnce, testOf } from "./history-filter.ts";
 
-/** The maximum number of messages in one read of the store: its answer must not block the event loop. */
-const READ_MESSAGES = 500;
 /** How many messages a download reads first, and the length of text that it keeps its batches near. */
 const FIRST_MESSAGES = 50;
 const BATCH_LENGTH = 16_384;

@@ -1,4 +1,7 @@
-/** Changes to earlier messages: one deleted, all of an author deleted, one replaced. */
+/**
+ * Reads changes to earlier messages: one deleted, all of an author deleted, one replaced. An action without a
+ * usable id of its target is broken.
+ */
 
 import { dig } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -5,24 +5,24 @@ import { ENDED } from "../../../src/protocol/chat.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { CacheCursors } from "../../../src/serving/cache-cursors.ts";
 import { EventForms } from "../../../src/serving/log-forms.ts";
-import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log-position.ts";
+import { offsetOf, parseLogOffset, positionIn } from "../../../src/serving/log-position.ts";
 
 describe("an offset", () => {
   it("names a cursor, and sorts as the cursors do", () => {
     const cursors = [0, 9, 10, 1_795_163_753_063, Number.MAX_SAFE_INTEGER];
     const offsets = cursors.map(offsetOf);
     assert.deepEqual(offsets.toSorted(), offsets);
-    assert.deepEqual(offsets.map(parseOffset), cursors);
+    assert.deepEqual(offsets.map(parseLogOffset), cursors);
   });
 
   it("is the beginning if absent or -1, and the end if `now`", () => {
-    assert.deepEqual([undefined, "-1", "now"].map(parseOffset), ["begin", "begin", "now"]);
+    assert.deepEqual([undefined, "-1", "now"].map(parseLogOffset), ["begin", "begin", "now"]);
   });
 
   it("is refused in any other form", () => {
     const malformed = ["", "1", "-2", "NOW", " now", "00000000000000001", "000000000000000x"];
     assert.deepEqual(
-      malformed.map(parseOffset),
+      malformed.map(parseLogOffset),
       malformed.map(() => undefined),
     );
   });
@@ -30,7 +30,7 @@ describe("an offset", () => {
 
 describe("the position of an offset", () => {
   it("is ahead of every log if no cursor is as large", () => {
-    const position = parseOffset("9".repeat(16)) ?? assert.fail("it is malformed");
+    const position = parseLogOffset("9".repeat(16)) ?? assert.fail("it is malformed");
     assert.throws(() => positionIn(position, 10, Number.MAX_SAFE_INTEGER), { code: "OFFSET_GONE" });
   });
 
