@@ -336,7 +336,7 @@ export const FACTS: readonly Fact[] = [
     fact: "a page, and the first answer to a menu's token, show the tickers that still stand, however old",
     by: ["simulator/ticker-bar.ts", "actionsBeside"],
     drawn: SAID,
-    held: ["test/relay/reading/tickers.test.ts", "a payment whose ticker alone a page still shows"],
+    held: ["test/relay/reading/tickers.test.ts", "a payment that a page shows only in its ticker"],
   },
   {
     fact: "a reply to a paid message is a text whose button names the thread",

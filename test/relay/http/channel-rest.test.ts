@@ -78,7 +78,7 @@ describe("a viewer of a channel that comes back", () => {
     assert.deepEqual(back.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
   });
 
-  it("gets each message once if the channel turns to the earlier stream after the newer one has failed", async () => {
+  it("gets each message once if the newer stream fails and the channel returns to the earlier one", async () => {
     const settings = { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "10000" };
     const { relay, channel, upstream } = watched({}, { settings });
     const first = channel.broadcast(FIRST, { chat: CHAT });

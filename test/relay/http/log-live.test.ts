@@ -176,7 +176,7 @@ describe("the events of a log", () => {
     }
   });
 
-  it("say only behind the last message that all has come", async (t) => {
+  it("say that they are up to date only after the last message", async (t) => {
     const { url, store, claim } = await withRoom(t, several(400));
     await store.finish(claim, ENDED);
     const { events } = await readEvents(url, ROOM, "-1");

@@ -76,7 +76,7 @@ describe("a notice in an answer to a poll", () => {
   });
 });
 
-it("a page and the answer behind it are one list, in which a notice that came again is kept", () => {
+it("a page and its answer are one list, which keeps a repeated notice", () => {
   const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
   const page = knownByText(read(textAction("1"), notice("made for the page")));
   const [, , , again] = mergeInOrder(page, read(textAction("2"), notice("b")));

@@ -37,7 +37,7 @@ async function busyChat(relay: VirtualRelay, foundOn: "popout" | "watch") {
   };
 }
 
-describe("a payment whose ticker alone a page still shows", () => {
+describe("a payment that a page shows only in its ticker", () => {
   for (const foundOn of ["popout", "watch"] as const) {
     it(`is sent once and before the page's messages, found on the ${foundOn} page`, async () => {
       const relay = new VirtualRelay();

@@ -78,7 +78,7 @@ async function roomOfFirst(seed?: number) {
   return { ...instances, videoId, address };
 }
 
-test("an owner that cannot reach the upstream leaves the room to an instance with viewers of it, and does not take it again until it has reached the upstream", async () => {
+test("an owner that is cut off hands its room to an instance with viewers, and takes none back until it reaches the upstream", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst();
   for (const address of first.addresses) world.network.lost.add(address);
   await until(45_000);
@@ -277,7 +277,7 @@ test("an instance that cannot reach the upstream leaves the rooms that it opens 
   await world.upstream.close();
 });
 
-test("an owner that may not call without a proof of its lease does not count that time as silence of the upstream", async () => {
+test("time without a proved lease does not count as silence of the upstream", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
   await until(26_000);

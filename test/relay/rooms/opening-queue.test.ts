@@ -161,7 +161,7 @@ describe("the videos that wait to be opened", () => {
     assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
   });
 
-  it("stay as long as they count for one of the addresses that wait for them", () => {
+  it("are charged to each address that waits for them in turn, and displaced only when all have too many", () => {
     const { join, displaced } = crowdOf(5);
     join("wanted", "flood").add("person");
     for (let i = 1; i <= 8; i++) join(`flood ${i}`, "flood");

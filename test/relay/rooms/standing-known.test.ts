@@ -187,7 +187,7 @@ for (const [what, as] of Object.entries(UNKNOWN)) {
       assert.equal(back.end, undefined);
     });
 
-    it("is recorded on, before it was there as in its midst", async () => {
+    it("stays recorded, whether it is missing at first or later", async () => {
       const { relay, chat, now, stored, said } = recorded();
       chat.say(3);
       const walls = [hide(relay, as)];

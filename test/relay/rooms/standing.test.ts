@@ -338,7 +338,7 @@ for (const [what, settings, alone] of [
     assert.equal(await looksIn(HOUR), 6);
   });
 
-it("a gap behind a page that says off says that the chat was not reached, also if the page opened the room", async () => {
+it("a gap after an off page has the reason unreachable, even if that page opened the room", async () => {
   const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, { page: 5, holdsMs: 10_000 });
   const { relay, chat, viewer } = room;
   viewer.leave();
@@ -352,7 +352,7 @@ it("a gap behind a page that says off says that the chat was not reached, also i
   assert.equal(gapIn(back).reason, "unreachable");
 });
 
-it("a page that says off late, as it opens a room again, hides nothing: a gap begins at the last read", async () => {
+it("a late off page that opens a room again leaves a gap from the last read", async () => {
   const settings = { RELAY_GRACE_MS: "1000" };
   const scenario = { page: 5, holdsMs: 10_000, timeoutMs: 1000 };
   const { relay, upstream, chat, viewer, open } = await virtualRoom(3, settings, scenario);

@@ -234,7 +234,7 @@ describe("a viewer at an edge with a cursor of a replay gets the replay", () => 
         assert.equal(Math.max(...edge.streams), 1);
       });
 
-  it("while its origin still gives newcomers the live chat, but not beside a viewer of that", async () => {
+  it("while newcomers still get the live chat, but CAPACITY while this edge has a viewer of that", async () => {
     const { relay, chat } = await readToEnd();
     chat.change({ kind: "replay", pageSize: 1 });
     const { cursor } = await readReplay(relay, { reopens: true });

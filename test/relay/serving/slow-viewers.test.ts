@@ -34,7 +34,7 @@ const FULL_MS = 20_000;
 const MAX_SEND_BUFFER = Number(readFileSync("/proc/sys/net/ipv4/tcp_wmem", "utf8").trim().split(/\s+/)[2]);
 const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 
-describe("a viewer that takes nothing of more than its connection holds", LIMIT, () => {
+describe("a viewer that reads nothing, although its connection is full", LIMIT, () => {
   const requests = [
     ["as a socket", `/v1/stream?videoId=${VIDEO}`, "1.1", [VIDEO]],
     ["through its response", `/v1/stream?videoId=${VIDEO}`, "1.0", [VIDEO]],

@@ -314,7 +314,7 @@ describe("a token of all messages whose answer comes later than the upstream kee
   }
 });
 
-it("a gap before an answer in Top chat is also marked where that with all messages begins", async () => {
+it("a gap before Top chat is marked again where all messages begin", async () => {
   const { relay, chat, ids } = watched({ tokens: "reusable", holdsMs: 5000 });
   chat.say(5);
   const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });

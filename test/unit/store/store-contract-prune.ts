@@ -47,7 +47,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
-  test("a message that is stored with a clock in the past is as old as it was said, and stays once the clock is right", async (t) => {
+  test("a message stored by a clock in the past gets the time it was said, so correcting the clock prunes nothing", async (t) => {
     const { store, wall } = await subject(t);
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
     const claim = await own(store, ROOM);
@@ -239,7 +239,7 @@ export function pruneContract(subject: NewSubject): void {
     );
   });
 
-  test("rooms that are kept lose nothing, however old, and what others stored between goes", async (t) => {
+  test("kept rooms lose nothing, however old; messages of other rooms from the same time are pruned", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["kept-ended", "kept-open", "ended", "open"];
     const holds = new Map<string, Hold>();

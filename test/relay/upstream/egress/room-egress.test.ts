@@ -120,7 +120,7 @@ it("the answer to a room shows that the upstream is reached, while the service's
   assert.equal(isReachable, true);
 });
 
-it("an error that the upstream answers to a room shows that it is reached, throttling of the service's own try does not", async () => {
+it("an error answer to a room proves that the upstream is reached; a throttled trial does not", async () => {
   const relay = new VirtualRelay({ seed: 1 });
   const { egresses, upstream } = relay;
   const { videoId } = upstream.chat("is-answered", realisticHold);
