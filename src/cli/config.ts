@@ -3,7 +3,7 @@
  * that reads chats and of an edge.
  */
 import { Counts } from "../base/key-counts.ts";
-import type { RequestTimeouts } from "../http/create-http-server.ts";
+import type { RequestTimeouts } from "../http/connections/create-http-server.ts";
 import type { HttpSettings } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/late-answers.ts";
 import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";

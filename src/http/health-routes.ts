@@ -7,7 +7,7 @@ import type { FastifyInstance } from "fastify";
 import { SharedWork } from "../base/shared-work.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { clientGone } from "./client-gone.ts";
+import { clientGone } from "./connections/client-gone.ts";
 
 /** If the event loop is this late, viewers wait, and another instance should serve the new ones. */
 const UNSOUND_LAG_MS = 1000;

@@ -5,11 +5,11 @@ import { DOWNLOAD_TIMEOUT_MS, OPENING_TIMEOUT_MS, PAGE_TIMEOUT_MS } from "../ori
 import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
-import { clientGone } from "./client-gone.ts";
+import { clientGone } from "./connections/client-gone.ts";
+import { RequestTurns } from "./connections/request-turns.ts";
 import { FEATURED_OPTIONS, FEATURED_PATH, type OfVideo, READING } from "./featured-route.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown, varyBy } from "./negotiation.ts";
-import { RequestTurns } from "./request-turns.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms-routes.ts";
 import { PASSED_ON } from "./route-bounds.ts";
 import type { MessagesQuery } from "./schemas/history-schemas.ts";

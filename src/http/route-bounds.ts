@@ -4,7 +4,7 @@
  */
 import { MAX_WAITING_VIDEOS } from "../rooms/rooms.ts";
 import { CHUNK_BYTES } from "../serving/tail.ts";
-import { ANSWER_LIMITS, PIPED_BYTES } from "./unread-responses.ts";
+import { ANSWER_LIMITS, PIPED_BYTES } from "./connections/unread-responses.ts";
 
 /** Requests that are refused with CAPACITY beyond a number. */
 export interface RequestBound {

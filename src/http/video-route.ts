@@ -5,7 +5,7 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { networkOf } from "./access/address-limit.ts";
-import { clientGone } from "./client-gone.ts";
+import { clientGone } from "./connections/client-gone.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 import { RoomParams, VideoQuery, VideoResponse } from "./schemas/room-schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";

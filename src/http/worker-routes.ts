@@ -9,7 +9,7 @@ import type { Origin } from "../origin/origin.ts";
 import { WORKER_HEADER } from "../origin/origin-connections.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { unauthorized, withToken } from "./access/grant.ts";
-import { clientGone } from "./client-gone.ts";
+import { clientGone } from "./connections/client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?)|log\/)|(?:readyz|metrics)(?:$|\?))/;
 /** Headers that concern a single connection and are not sent on. */

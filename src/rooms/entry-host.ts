@@ -9,7 +9,7 @@ import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import type { OpeningQueue } from "./opening-queue.ts";
+import type { OpeningQueue } from "./opening/opening-queue.ts";
 import type { RoomSources, RoomTaker } from "./sources.ts";
 
 export const ROOM_STATES = [

@@ -14,11 +14,11 @@ import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
-import type { QueuedOpening } from "./opening-queue.ts";
+import type { QueuedOpening } from "./opening/opening-queue.ts";
+import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts";
-import { WaitingViewers } from "./waiting-viewers.ts";
 
 type State =
   | { name: "vacant" }

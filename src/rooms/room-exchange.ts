@@ -8,7 +8,7 @@ import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
 import { HAND_ON } from "./entry-host.ts";
-import { OUT_MS } from "./opening-yield.ts";
+import { OUT_MS } from "./opening/opening-yield.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 

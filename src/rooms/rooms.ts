@@ -32,7 +32,7 @@ import {
   type RoomState,
   stateOf,
 } from "./entry-host.ts";
-import { OpeningQueue } from "./opening-queue.ts";
+import { OpeningQueue } from "./opening/opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 import { endAll, windDownAll } from "./stop.ts";
 

@@ -9,10 +9,10 @@ import type { Census, Room } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import type { QueuedOpening } from "./opening-queue.ts";
+import type { QueuedOpening } from "./opening/opening-queue.ts";
+import type { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
-import type { WaitingViewers } from "./waiting-viewers.ts";
 
 /** The instance that may take rooms over from others. */
 export interface RoomTaker {

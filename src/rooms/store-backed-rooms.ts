@@ -2,8 +2,8 @@
 import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { acquireRoom } from "./acquire-room.ts";
 import { FollowedRoom } from "./followed-room.ts";
+import { acquireRoom } from "./opening/acquire-room.ts";
 import { isResumable, type OwnedRoomParts } from "./owned-room.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant, RoomSources } from "./sources.ts";
 

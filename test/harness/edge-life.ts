@@ -1,7 +1,7 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
 import type { EdgeConfig } from "../../src/cli/config.ts";
+import { RequestTurns } from "../../src/http/connections/request-turns.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
-import { RequestTurns } from "../../src/http/request-turns.ts";
 import { PAGES } from "../../src/http/route-bounds.ts";
 import { originVideoChannels } from "../../src/origin/edge-video-channels.ts";
 import { Origin } from "../../src/origin/origin.ts";

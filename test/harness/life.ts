@@ -4,8 +4,8 @@
  */
 
 import type { Config } from "../../src/cli/config.ts";
+import { RequestTurns } from "../../src/http/connections/request-turns.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
-import { RequestTurns } from "../../src/http/request-turns.ts";
 import { PAGES } from "../../src/http/route-bounds.ts";
 import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";

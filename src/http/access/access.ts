@@ -12,7 +12,7 @@ import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { clientGone } from "../client-gone.ts";
+import { clientGone } from "../connections/client-gone.ts";
 import { OF_ACCESS, ofFault } from "../fault-codes.ts";
 import { networkOf } from "./address-limit.ts";
 import { askedNames } from "./asked-names.ts";

@@ -18,8 +18,8 @@ import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import type { ViewerPlace } from "../access/viewer-places.ts";
-import type { RequestTurns } from "../request-turns.ts";
-import { StayLimit } from "../stay-limit.ts";
+import type { RequestTurns } from "../connections/request-turns.ts";
+import { StayLimit } from "../connections/stay-limit.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { type PollParts, PollSink } from "./poll-sink.ts";
 

@@ -7,7 +7,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseLogOffset } from "../../serving/log-position.ts";
 import { networkOf } from "../access/address-limit.ts";
-import { clientGone } from "../client-gone.ts";
+import { clientGone } from "../connections/client-gone.ts";
 import { acceptsGzip, gzippedTag, isKnown, varyBy } from "../negotiation.ts";
 import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";

@@ -5,7 +5,7 @@ import { ANSWERS } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { StayLimit } from "../stay-limit.ts";
+import type { StayLimit } from "../connections/stay-limit.ts";
 import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
 /** What all long polls share. */

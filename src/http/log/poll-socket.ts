@@ -7,8 +7,8 @@ import type { Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
-import { noteWhileWaiting } from "../client-gone.ts";
-import { giveSocketBack, takeUnanswered } from "../taken-socket.ts";
+import { noteWhileWaiting } from "../connections/client-gone.ts";
+import { giveSocketBack, takeUnanswered } from "../connections/taken-socket.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { PollSink } from "./poll-sink.ts";
 

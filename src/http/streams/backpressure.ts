@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { StayLimit } from "../stay-limit.ts";
+import { StayLimit } from "../connections/stay-limit.ts";
 
 /**
  * The `stallMs` of a service. Linux reports the space in a send buffer by thirds, so a client that reads

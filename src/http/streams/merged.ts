@@ -4,7 +4,7 @@ import { readMerged } from "../../multiplex/merged-chat.ts";
 import type { BodySink } from "../../multiplex/multiplex.ts";
 import { parseMergedId } from "../../protocol/cursor-vector.ts";
 import { networkOf } from "../access/address-limit.ts";
-import { clientGone } from "../client-gone.ts";
+import { clientGone } from "../connections/client-gone.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";

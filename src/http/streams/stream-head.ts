@@ -6,9 +6,9 @@ import { RelayError } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
-import type { InFlightRequests } from "../in-flight-requests.ts";
+import type { InFlightRequests } from "../connections/in-flight-requests.ts";
+import { takeSocket } from "../connections/taken-socket.ts";
 import { acceptsGzip, STREAM_TYPES, varyBy } from "../negotiation.ts";
-import { takeSocket } from "../taken-socket.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
 

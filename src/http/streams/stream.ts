@@ -8,7 +8,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import { networkOf } from "../access/address-limit.ts";
-import { clientGone } from "../client-gone.ts";
+import { clientGone } from "../connections/client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { noMisspeltParameters } from "../strict-query.ts";

@@ -24,7 +24,7 @@ import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts"
 import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
+import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
 import { Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 

@@ -20,7 +20,7 @@ import type { ObservedStore } from "../../store/observed.ts";
 import { readVideo } from "../../store/stored-video.ts";
 import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
+import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 
 /** How long an answer counts; one that YouTube has failed only keeps the next one waiting. */
 const ANSWER_MS = 600_000;

@@ -6,7 +6,7 @@ import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { OriginAway } from "../../../src/origin/origin-away.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { type VideoChannelSources, VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
-import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
+import { OpeningQueue } from "../../../src/rooms/opening/opening-queue.ts";
 import type { OpeningTurn } from "../../../src/upstream/egress/pool.ts";
 import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { ask } from "../../support/api.ts";

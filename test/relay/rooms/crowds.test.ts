@@ -1,7 +1,7 @@
 /** What strangers choose the number of costs the same each, however many there are. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
+import { OpeningQueue } from "../../../src/rooms/opening/opening-queue.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { stepsOf, stopCounting } from "../../support/steps.ts";

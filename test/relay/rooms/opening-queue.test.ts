@@ -1,7 +1,7 @@
 /** The queue of videos to open: whose turn it is, who is displaced, and who is refused. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OpeningQueue, type OpeningRank } from "../../../src/rooms/opening-queue.ts";
+import { OpeningQueue, type OpeningRank } from "../../../src/rooms/opening/opening-queue.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 

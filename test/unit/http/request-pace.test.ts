@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { inTurns } from "../../../src/http/create-http-server.ts";
+import { inTurns } from "../../../src/http/connections/create-http-server.ts";
 
 /** A server's listener, and the paths of the requests that it has begun. */
 function paced() {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import { StayLimit } from "../../../src/http/stay-limit.ts";
+import { StayLimit } from "../../../src/http/connections/stay-limit.ts";
 
 test("a connection is not ended while it is added, even if the process is held up for longer than its time", async () => {
   let nowMs = 0;

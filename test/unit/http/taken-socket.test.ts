@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { giveSocketBack, handOverWorks, takeSocket } from "../../../src/http/taken-socket.ts";
+import { giveSocketBack, handOverWorks, takeSocket } from "../../../src/http/connections/taken-socket.ts";
 import { PATIENCE_MS } from "../../support/eventually.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";

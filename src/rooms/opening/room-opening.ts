@@ -2,12 +2,12 @@
  * An opening of a video from its page: finds the chat that it has now, stores its first messages, and makes
  * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
  */
-import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt } from "../base/clock.ts";
-import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
-import { chatKey, chatOf } from "../protocol/chat-key.ts";
-import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
-import { AboutVideo } from "../reading/about-video.ts";
-import { Appender } from "../reading/batch/appender.ts";
+import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt } from "../../base/clock.ts";
+import { type ChatType, ENDED, isReplayChat } from "../../protocol/chat.ts";
+import { chatKey, chatOf } from "../../protocol/chat-key.ts";
+import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
+import { AboutVideo } from "../../reading/about-video.ts";
+import { Appender } from "../../reading/batch/appender.ts";
 import {
   isReadable,
   knownPosition,
@@ -15,24 +15,24 @@ import {
   lastRead,
   memoryOf,
   notHiddenAt,
-} from "../reading/batch/checkpoint.ts";
-import type { Gap, ReadBatch } from "../reading/gap.ts";
-import { intervalAfter } from "../reading/interval.ts";
-import { unreadBetween } from "../reading/late-answers.ts";
-import { demandOf } from "../reading/pace.ts";
-import { ReadingTimeline } from "../reading/timeline.ts";
-import { absenceOf } from "../store/facts.ts";
-import type { Hold } from "../store/ownership.ts";
-import type { RoomRecord } from "../store/port.ts";
-import type { StoredMessage } from "../store/stored-message.ts";
-import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { RoomEgress } from "../upstream/egress/room-egress.ts";
-import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
-import { historyLength } from "../upstream/order.ts";
+} from "../../reading/batch/checkpoint.ts";
+import type { Gap, ReadBatch } from "../../reading/gap.ts";
+import { intervalAfter } from "../../reading/interval.ts";
+import { unreadBetween } from "../../reading/late-answers.ts";
+import { demandOf } from "../../reading/pace.ts";
+import { ReadingTimeline } from "../../reading/timeline.ts";
+import { absenceOf } from "../../store/facts.ts";
+import type { Hold } from "../../store/ownership.ts";
+import type { RoomRecord } from "../../store/port.ts";
+import type { StoredMessage } from "../../store/stored-message.ts";
+import type { CallOptions } from "../../upstream/egress/flights.ts";
+import type { OpeningTurn } from "../../upstream/egress/pool.ts";
+import { RoomEgress } from "../../upstream/egress/room-egress.ts";
+import type { BootstrappedChat, Page } from "../../upstream/live-chat.ts";
+import { historyLength } from "../../upstream/order.ts";
+import { hiddenTime, isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
+import type { AcquiredRoom, NoRoom, RoomApplicant } from "../sources.ts";
 import { OpeningYield } from "./opening-yield.ts";
-import { hiddenTime, isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /**
  * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or

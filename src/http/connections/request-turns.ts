@@ -2,9 +2,9 @@
  * The turns in which requests are served: `atOnce` at a time, and `waiting` more in line, which hold little.
  * Any further one is refused with CAPACITY.
  */
-import { Semaphore } from "../base/semaphore.ts";
-import { atCapacity, type FullCause } from "../protocol/capacity.ts";
-import type { RequestBound } from "./route-bounds.ts";
+import { Semaphore } from "../../base/semaphore.ts";
+import { atCapacity, type FullCause } from "../../protocol/capacity.ts";
+import type { RequestBound } from "../route-bounds.ts";
 
 export class RequestTurns {
   readonly #most: number;

@@ -3,12 +3,12 @@
  * upstream and another instance has viewers of the room, it gives up, so that the other one can open it. With
  * no such instance, as in a single process, an opening has no time limit here.
  */
-import { atCapacity } from "../protocol/capacity.ts";
-import type { ChatKey } from "../protocol/chat-key.ts";
-import { isUnavailable } from "../store/port.ts";
-import { background } from "../telemetry/background.ts";
-import type { RoomEgress } from "../upstream/egress/room-egress.ts";
-import type { OwnedRoomParts } from "./owned-room.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
+import { isUnavailable } from "../../store/port.ts";
+import { background } from "../../telemetry/background.ts";
+import type { RoomEgress } from "../../upstream/egress/room-egress.ts";
+import type { OwnedRoomParts } from "../owned-room.ts";
 
 /**
  * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.

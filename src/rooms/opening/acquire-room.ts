@@ -2,16 +2,16 @@
  * The ways to open a room on this instance: served from the store, read here, or followed from another
  * instance.
  */
-import { atCapacity } from "../protocol/capacity.ts";
-import type { Chat } from "../protocol/chat.ts";
-import { chatOf } from "../protocol/chat-key.ts";
-import { storedChats } from "../serving/chat-choice.ts";
-import type { RoomRecord } from "../store/port.ts";
-import { FollowedRoom } from "./followed-room.ts";
-import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import { recentlyEnded } from "./remembered-chats.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
+import type { Chat } from "../../protocol/chat.ts";
+import { chatOf } from "../../protocol/chat-key.ts";
+import { storedChats } from "../../serving/chat-choice.ts";
+import type { RoomRecord } from "../../store/port.ts";
+import { FollowedRoom } from "../followed-room.ts";
+import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
+import { recentlyEnded } from "../remembered-chats.ts";
+import type { AcquiredRoom, NoRoom, RoomApplicant } from "../sources.ts";
 import { type OpeningResult, openFromPage } from "./room-opening.ts";
-import type { AcquiredRoom, NoRoom, RoomApplicant } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */
 const LIMIT_MS = 20_000;

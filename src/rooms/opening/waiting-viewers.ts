@@ -1,6 +1,6 @@
 /** The viewers and recordings that wait for one room to open, and what they require of it. */
-import { type CursorRange, resumeCursor } from "../serving/resume.ts";
-import type { StreamRequest } from "../serving/room.ts";
+import { type CursorRange, resumeCursor } from "../../serving/resume.ts";
+import type { StreamRequest } from "../../serving/room.ts";
 
 /**
  * The viewers that wait for a video's room to open. Those with a cursor, and recordings, get the rest even of

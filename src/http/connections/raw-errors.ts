@@ -5,11 +5,11 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { after, type Clock } from "../base/clock.ts";
-import { wireJson } from "../base/wire-json.ts";
-import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { METHODS } from "./error-answers.ts";
+import { after, type Clock } from "../../base/clock.ts";
+import { wireJson } from "../../base/wire-json.ts";
+import { ERRORS, type ErrorBody } from "../../protocol/errors.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { METHODS } from "../error-answers.ts";
 import type { InFlightRequests } from "./in-flight-requests.ts";
 import { isOnlyIdle } from "./taken-socket.ts";
 

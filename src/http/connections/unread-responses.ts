@@ -7,9 +7,9 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { Counts } from "../base/key-counts.ts";
-import { atCapacity } from "../protocol/capacity.ts";
-import { STALL_MS } from "./streams/backpressure.ts";
+import { Counts } from "../../base/key-counts.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
+import { STALL_MS } from "../streams/backpressure.ts";
 
 export interface AnswerLimits {
   /** For all answers together. */

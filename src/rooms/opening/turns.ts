@@ -4,7 +4,7 @@
  * for a round. Within an address, too, the newest client goes first, because one that waited long has
  * probably left. Each operation takes the same time however many wait.
  */
-import { LinkedList } from "../base/linked-list.ts";
+import { LinkedList } from "../../base/linked-list.ts";
 
 /** Those of one address; the newest is last. */
 interface Line<T> {

@@ -2,7 +2,7 @@
  * The time limits of connections that may stay in some state for a time, all for the same time: the first to
  * come is the first whose time is over, so one timer is enough for any number of them.
  */
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 export class StayLimit<Connection> {
   readonly #clock: Clock;

@@ -7,11 +7,11 @@
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
  * the address that waits for the most: a flood displaces its own videos, and its newest ones stay.
  */
-import type { Clock } from "../base/clock.ts";
-import { Deadline } from "../base/deadline.ts";
-import { Counts } from "../base/key-counts.ts";
-import { LinkedList, type ListNode } from "../base/linked-list.ts";
-import { atCapacity, type FullCause } from "../protocol/capacity.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
+import { Counts } from "../../base/key-counts.ts";
+import { LinkedList, type ListNode } from "../../base/linked-list.ts";
+import { atCapacity, type FullCause } from "../../protocol/capacity.ts";
 import { Turns } from "./turns.ts";
 
 const MAX_WAIT_MS = 30_000;
