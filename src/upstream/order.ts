@@ -89,8 +89,12 @@ export function completeInOrder(
 ): readonly Item[] {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
-  // An item without a time counts only if a later item with a time does: the page may lack deleted items.
-  const upToAnswer = placed(page, FIRST).filter(({ until }) => until <= upTo);
+  // An item without a time counts only if a later item with a time does: the page may lack deleted items. What
+  // stands above the chat may come twice, so it counts if the item before it does: the next answer may begin
+  // behind it.
+  const upToAnswer = placed(page, FIRST).filter(
+    ({ item, at, until }) => (isAboveChat(item) ? at : until) <= upTo,
+  );
   // The page shows the answer's notices, too, under other ids.
   const notices = new Set(
     answer.flatMap(({ message, noticeId }) => (noticeId === undefined ? [] : message.id)),
@@ -100,6 +104,11 @@ export function completeInOrder(
     upToAnswer.map(({ item }) => item).filter((item) => !isOfAnswer(item)),
     answer,
   );
+}
+
+/** Whether the item has no time and, read twice, is one message: it stands above the chat. */
+function isAboveChat({ message: { type } }: Item): boolean {
+  return ["banner", "poll", "raid", "summary", "product"].includes(type);
 }
 
 /**

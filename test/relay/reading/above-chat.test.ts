@@ -4,11 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { realisticHold } from "../../../simulator/index.ts";
 import type { JsonObject } from "../../../simulator/plain-json.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
+import { adding } from "../../support/chat-items.ts";
 import { bannered } from "../../support/every-kind.ts";
 import {
   BANNER_REMOVED,
@@ -25,6 +27,13 @@ const PINNED = bannered(
   { liveChatTextMessageRenderer: { id: "pinned-1", message: { simpleText: "rules" } } },
   { actionId: "banner-2" },
 );
+const NOTICE = adding({
+  liveChatViewerEngagementMessageRenderer: {
+    id: "notice-1",
+    icon: { iconType: "YOUTUBE_ROUND" },
+    message: { simpleText: "Subscribers-only mode." },
+  },
+}) as JsonObject;
 const UNPINNED = { removeBannerForLiveChatCommand: { targetActionId: "banner-2" } };
 const ALL_SHOWN = [PINNED, POLL_OPENED, POLL_UPDATED, POLL_IN_BANNER];
 const ALL_DOWN = [UNPINNED, POLL_CLOSED, BANNER_REMOVED];
@@ -118,3 +127,38 @@ describe("a banner or a poll above the chat", () => {
     }
   });
 });
+
+for (const how of ["while an answer is late", "while the service is down"] as const)
+  it(`a notice, a banner and a poll that come ${how} are read from the page, in their place`, async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { ...realisticHold, tokens: "reusable" });
+    const say = (id: string) => {
+      const said = { id, timestampUsec: `${relay.clock.now() * 1000}`, message: { simpleText: id } };
+      chat.say([adding({ liveChatTextMessageRenderer: said }) as JsonObject]);
+    };
+    say("1");
+    let viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(1);
+    await relay.advance(3000);
+    if (how === "while the service is down") relay.kill();
+    else {
+      relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+      await relay.requested("get_live_chat", { finished: true });
+    }
+    await relay.advance(5000);
+    say("2");
+    chat.say([NOTICE]);
+    await relay.advance(500);
+    say("3");
+    chat.say(structuredClone([PINNED, POLL_OPENED]));
+    await relay.advance(15_000);
+    if (how === "while the service is down") {
+      relay.start();
+      viewer = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) });
+    }
+    await relay.advance(45_000);
+    say("4");
+    await relay.advance(60_000);
+    const types = viewer.messages.map(({ message }) => (message.type === "chat" ? message.id : message.type));
+    assert.deepEqual(types.slice(-6), ["2", "notice", "3", "banner", "poll", "4"]);
+  });
