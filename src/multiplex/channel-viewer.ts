@@ -10,7 +10,7 @@ import { withoutStop } from "../base/error-message.ts";
 import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
-import type { ChannelPlace } from "../protocol/cursor-vector.ts";
+import { type ChannelPlace, laterOf } from "../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import { type Broadcast, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
@@ -52,15 +52,23 @@ export interface ChannelRequest {
 }
 
 /**
- * The videos of a connection with several chats: each is sent once, by the first that names it. After the end
- * of one that the request names, it is a channel's, which goes on after ends and failures.
+ * What the client of a connection with several chats has of each video. Each is sent once, by the first that
+ * names it. After the end of one that the request names, it is a channel's, which goes on after ends and
+ * failures.
  */
 export class SentVideos {
   readonly #owners = new Map<string, unknown>();
+  /** For the videos of the request and of its places: the cursor up to which the client has everything. */
+  readonly #cursors = new Map<string, number | undefined>();
+  readonly #outcomes = new Map<string, VisitOutcome>();
 
-  /** `videoIds`: those that the request names. */
-  constructor(videoIds: readonly string[]) {
-    for (const videoId of videoIds) this.#owners.set(videoId, this);
+  /** `videoIds`: those that the request names. `places`: where its channels resume. */
+  constructor(videoIds: readonly string[], places: readonly (ChannelPlace | undefined)[]) {
+    for (const videoId of videoIds) {
+      this.#owners.set(videoId, this);
+      this.#cursors.set(videoId, undefined);
+    }
+    for (const place of places) if (place) this.#cursors.set(place.videoId, place.cursor);
   }
 
   /** Whether the video is the owner's to send: from now on, if it has been nobody's. */
@@ -68,10 +76,26 @@ export class SentVideos {
     return this.#owners.getOrInsert(videoId, owner) === owner;
   }
 
-  /** The chat of a video that the request names is over for the connection, and was written by this. */
-  release(writer: ChatWriter, outcome: VisitOutcome, channels: readonly ChannelViewer[]): void {
-    this.#owners.delete(writer.videoId);
-    for (const channel of channels) channel.takeOver(writer, outcome);
+  /** The cursor up to which the client has the video, whichever chat has sent it. */
+  cursorOf(videoId: string): number | undefined {
+    return this.#cursors.get(videoId);
+  }
+
+  /** The client has the video up to this cursor. */
+  moved(videoId: string, cursor: number | undefined): void {
+    if (this.#cursors.has(videoId)) this.#cursors.set(videoId, laterOf(this.#cursors.get(videoId), cursor));
+  }
+
+  /** How the chat of a video that the request names ended for the connection; undefined if it has not. */
+  outcomeOf(videoId: string): VisitOutcome | undefined {
+    return this.#outcomes.get(videoId);
+  }
+
+  /** The chat of a video that the request names, which this has written, is over for the connection. */
+  release({ videoId, cursor }: ChatWriter, outcome: VisitOutcome): void {
+    this.moved(videoId, cursor);
+    this.#outcomes.set(videoId, outcome);
+    this.#owners.delete(videoId);
   }
 }
 
@@ -154,8 +178,8 @@ export class ChannelViewer {
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors: Map<string, number>;
   readonly #connection: SharedConnection | undefined;
-  /** What the visits of others, whose videos the channel has taken over, gave the client. */
-  readonly #takenOver = new Map<string, LastVisit>();
+  /** The videos whose own chats were over when the channel first went on with them. */
+  readonly #takenOver = new Set<string>();
   /** Writes the broadcast that the client is sent; and the place that the client has of the one before. */
   #writing: ChatWriter | undefined;
   #last: ChannelPlace | undefined;
@@ -180,15 +204,6 @@ export class ChannelViewer {
   get place(): ChannelPlace | undefined {
     const { videoId = "", cursor } = this.#writing ?? {};
     return cursor === undefined ? this.#last : { videoId, cursor };
-  }
-
-  /** Another chat of the connection, which was written by this, is over: the channel goes on after it. */
-  takeOver({ videoId, cursor }: ChatWriter, outcome: VisitOutcome): void {
-    const { watch } = this.#parts;
-    if (!watch.shows(videoId)) return;
-    if (cursor !== undefined) this.#cursors.set(videoId, cursor);
-    this.#takenOver.set(videoId, this.#report(videoId, outcome, undefined));
-    watch.broadcasts.announce();
   }
 
   /** Resolves when the connection, or the channel, is over. */
@@ -287,15 +302,22 @@ export class ChannelViewer {
     }
   }
 
-  /** The last visit to a broadcast that another chat of the connection was sending. */
+  /** The last visit to a broadcast whose video the connection had a chat of its own for, which is over. */
   #takenFrom({ videoId = "", isReopened }: Broadcast): LastVisit {
-    return isReopened ? undefined : this.#takenOver.get(videoId);
+    const outcome = this.#connection?.sent.outcomeOf(videoId);
+    if (isReopened || !outcome || this.#takenOver.has(videoId)) return undefined;
+    this.#takenOver.add(videoId);
+    return this.#report(videoId, outcome, undefined);
   }
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
   #writer({ videoId = "" }: Broadcast): ChatWriter {
-    const { id = () => `${videoId}.${writer.cursor}`, names = {} } = this.#connection ?? {};
-    const cursor = this.#cursors.get(videoId);
+    const { names = {}, sent } = this.#connection ?? {};
+    const id = () => {
+      sent?.moved(videoId, writer.cursor);
+      return this.#connection?.id() ?? `${videoId}.${writer.cursor}`;
+    };
+    const cursor = laterOf(this.#cursors.get(videoId), sent?.cursorOf(videoId));
     const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, { names });
     this.#writing = writer;
     return writer;

@@ -2,7 +2,7 @@
  * The chats of a merged connection: each video's enters its room, again after a failure that may pass, and
  * each channel's follow each other.
  */
-import { type ChannelPlace, mergedIdOf } from "../protocol/cursor-vector.ts";
+import { type ChannelPlace, laterOf, mergedIdOf } from "../protocol/cursor-vector.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
@@ -42,14 +42,17 @@ export async function readMerged(
   using _ = owned;
   const id = () =>
     mergedIdOf({
-      cursors: chats.map(({ writer }) => writer.cursor),
+      cursors: chats.map(({ writer }) => laterOf(writer.cursor, sent.cursorOf(writer.videoId))),
       places: channels.map(({ place }) => place),
     });
   const chats: MergedChat[] = requests.map((request) => ({
     request,
     writer: new ChatWriter(request.videoId, request.lastEventId, multiplex, id),
   }));
-  const sent = new SentVideos(requests.map(({ videoId }) => videoId));
+  const sent = new SentVideos(
+    requests.map(({ videoId }) => videoId),
+    watches.map(({ resume }) => resume),
+  );
   const channels = watches.map(({ watch, resume }) => {
     const connection = { sent, id, names: { channel: watch.channel } };
     return new ChannelViewer(multiplex, { ...ofChannels, resume }, { ...parts, watch }, connection);
@@ -58,7 +61,9 @@ export async function readMerged(
     const read = channels.map((channel) => channel.run());
     const readAlone = async (chat: MergedChat) => {
       const outcome = await readChat(multiplex, chat, parts);
-      if (outcome) sent.release(chat.writer, outcome, channels);
+      if (!outcome) return;
+      sent.release(chat.writer, outcome);
+      for (const { watch } of watches) watch.broadcasts.announce(); // it is theirs from now on
     };
     await parts.rooms.slices.each(chats, (chat) => read.push(readAlone(chat)));
     reserved[Symbol.dispose]();

@@ -18,6 +18,11 @@ interface MergedPlaces {
   places: readonly (ChannelPlace | undefined)[];
 }
 
+/** The later of two cursors; undefined if there is none. */
+export function laterOf(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined ? other : Math.max(one, other ?? one);
+}
+
 /** The cursor of each chat, in base 36; `_` for a chat without one. */
 export function vectorOf(cursors: readonly (number | undefined)[]): string {
   return cursors.map((cursor) => cursor?.toString(36) ?? NONE).join(".");

@@ -61,13 +61,8 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
   const begins = cursorsIn(query.cursors);
   const parse = (id: string | undefined) => parseMergedId(id, videoIds.length, channels.length);
   const resumed = parse(headers["last-event-id"]) ?? parse(query.lastEventId);
+  const cursors = videoIds.map((videoId, i) => resumed?.cursors[i] ?? begins.get(videoId));
   const places = channels.map((_, i) => resumed?.places[i]);
-  const cursors = videoIds.map((videoId, i) => {
-    // A channel may have sent the rest of the video.
-    const ofChannels = places.flatMap((place) => (place?.videoId === videoId ? place.cursor : []));
-    const sent = [resumed?.cursors[i] ?? [], ...ofChannels].flat();
-    return sent.length > 0 ? Math.max(...sent) : begins.get(videoId);
-  });
   for (const videoId of videoIds) begins.delete(videoId); // the others are videos of the channels
   const form = formAsked({ query, headers });
   return { videoIds, channels, cursors, places, begins, ...partAsked(query), form };

@@ -198,10 +198,10 @@ function newsOf(streams: readonly News[], channel: News): News {
 }
 
 /**
- * Attempts to record a stream; after the last one, the next look at the channel decides. As long as its
- * replay must be recorded (`lacksReplay`), there are further attempts at the waits of `LookWaits`, since the
- * channel may not show the stream any more: until `hiddenMs` after the last one that has read its chat.
- * Rejects if the watch fails.
+ * Attempts to record a stream; after the last one, the next look at the channel decides. As long as a part of
+ * it is missing (`lacksRest`), there are further attempts at the waits of `LookWaits`, since the channel may
+ * not show the stream any more: until `hiddenMs` after the last one that has read its chat. Rejects if the
+ * watch fails.
  */
 async function recordStream(
   videoId: string,
@@ -229,7 +229,7 @@ async function recordStream(
   }
 }
 
-/** Resolves to "done" if no replay must be recorded; else to whether this attempt has read the chat. */
+/** Resolves to "done" if no part of the stream is missing; else to whether this attempt has read its chat. */
 async function attemptStream(
   videoId: string,
   channel: string,
@@ -239,7 +239,7 @@ async function attemptStream(
 ): Promise<"done" | "read" | "unread"> {
   const { signal, report } = run;
   // While the store fails, it is unknown, so there is another attempt.
-  const isLacking = () => lacksReplay(videoId, parts.store).catch(ifUnavailable(true));
+  const isLacking = () => lacksRest(videoId, parts.store).catch(ifUnavailable(true));
   try {
     const end = await read(videoId, parts, run, channel);
     report(end === "over" ? { state: "waiting" } : afterRoom(end));
@@ -250,20 +250,20 @@ async function attemptStream(
     if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
     if (signal.aborted) return "done";
     logWhy(parts.telemetry, { videoId }, error);
-    const news = afterError(error);
-    const isRetried = await isLacking();
-    report(isRetried ? { ...news, state: "waiting" } : news);
-    return isRetried ? "unread" : "done";
+    report(afterError(error));
+    return (await isLacking()) ? "unread" : "done";
   }
 }
 
 /**
- * Whether the live chat has ended unread, and its replay is not stored to its end. Rejects with `StoreError`.
+ * Whether a stream is stored, but not to its end: its live chat is not over, as far as the store knows, or it
+ * ended unread and its replay is not stored to its end. Rejects with `StoreError`.
  */
-async function lacksReplay(videoId: string, store: ObservedStore): Promise<boolean> {
+async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean> {
   const [first, replay] = await storedChats(store, videoId);
-  const isUnread = first?.key === videoId && first.end?.state === "ended" && replay?.end?.state !== "ended";
-  return isUnread && !(await isReadToEnd(first, store));
+  if (first?.key !== videoId) return false;
+  if (first.end?.state !== "ended") return true;
+  return replay?.end?.state !== "ended" && !(await isReadToEnd(first, store));
 }
 
 const OVER: Absence = { is: "over", why: "the stream has ended" };
@@ -393,8 +393,8 @@ async function withStore<T>(
 }
 
 /**
- * The streams of a channel that are stored, but not to their end: those whose rooms are open, and those that
- * lack their replay (`lacksReplay`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
+ * The streams of a channel that are stored, but not to their end: those with an open room, and those that lack
+ * a part (`lacksRest`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
  */
 async function unfinishedOf(channel: string, { settings, store }: RecorderParts): Promise<Set<string>> {
   const unfinished = new Set<string>();
@@ -402,7 +402,7 @@ async function unfinishedOf(channel: string, { settings, store }: RecorderParts)
     if (end !== null && readAgoMs >= settings.hiddenMs) continue;
     if (!(await store.getChannels(key)).includes(channel)) continue;
     const { videoId } = chatOf(key);
-    if (end === null || (await lacksReplay(videoId, store))) unfinished.add(videoId);
+    if (end === null || (await lacksRest(videoId, store))) unfinished.add(videoId);
   }
   return unfinished;
 }

@@ -4,10 +4,14 @@ import { describe, it } from "node:test";
 import { mergedAsked } from "../../../src/http/streams/merged.ts";
 import { mergedIdOf, parseMergedId } from "../../../src/protocol/cursor-vector.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
 import { endFalsely, HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const [ONE, LIVE, NEXT, OTHER] = ["video-one-1", "live-first1", "live-secon1", "@other"] as const;
+
+/** A video, and the channel whose stream it is. */
+const BOTH = { videoIds: LIVE, channels: HANDLE };
 
 const asked = (query: object, lastEventId?: string) =>
   mergedAsked({ query, headers: lastEventId === undefined ? {} : { "last-event-id": lastEventId } });
@@ -105,7 +109,7 @@ describe("channels on one connection with videos", () => {
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });
     const said = chat.say(3);
     const { channelId } = channel;
-    for (const query of [{ videoIds: LIVE, channels: HANDLE }, { channels: `${HANDLE},${channelId}` }]) {
+    for (const query of [BOTH, { channels: `${HANDLE},${channelId}` }]) {
       const viewer = new ChannelVisitor(relay.service, undefined, query);
       await relay.advance(2 * MINUTE);
       viewer.news();
@@ -118,7 +122,7 @@ describe("channels on one connection with videos", () => {
     const { relay, channel, in: inMs } = watched();
     const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
     stream.chat.change({ kind: "off", stream: "upcoming" });
-    const viewer = new ChannelVisitor(relay.service, undefined, { videoIds: LIVE, channels: HANDLE });
+    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
     await relay.advance(MINUTE);
     assert.ok(viewer.news().includes(`error ${LIVE} NO_LIVE_CHAT`));
     stream.start();
@@ -132,8 +136,7 @@ describe("channels on one connection with videos", () => {
   it("send the rest of a video that the request names as well, whose room has failed, and resume it", async () => {
     const { relay, channel, upstream } = watched();
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const query = { videoIds: LIVE, channels: HANDLE };
-    const viewer = new ChannelVisitor(relay.service, undefined, query);
+    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
     await relay.advance(MINUTE);
     const said = chat.say(2);
     await relay.advance(MINUTE);
@@ -149,7 +152,7 @@ describe("channels on one connection with videos", () => {
     assert.deepEqual(withoutGaps(viewer.ids), said);
     viewer.leave();
     const missed = chat.say(2);
-    const back = new ChannelVisitor(relay.service, viewer.lastId, query);
+    const back = new ChannelVisitor(relay.service, viewer.lastId, BOTH);
     await relay.advance(MINUTE);
     back.news();
     assert.deepEqual(back.ids, missed);
@@ -158,7 +161,7 @@ describe("channels on one connection with videos", () => {
   it("send a video that the request names as well, if its chat goes on after its end", async () => {
     const { relay, channel } = watched();
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const viewer = new ChannelVisitor(relay.service, undefined, { videoIds: LIVE, channels: HANDLE });
+    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
     await relay.advance(MINUTE);
     const said = chat.say(2);
     await relay.advance(MINUTE);
@@ -170,6 +173,85 @@ describe("channels on one connection with videos", () => {
     await relay.advance(MINUTE);
     assert.deepEqual(viewer.news(), [`message ${LIVE}`]);
     assert.deepEqual(withoutGaps(viewer.ids), said);
+  });
+
+  it("go on with a video that the request names, and with the next stream, and resume both exactly", async () => {
+    const { relay, channel, in: inMs } = watched();
+    const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
+    stream.chat.change({ kind: "off", stream: "upcoming" });
+    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
+    await relay.advance(MINUTE);
+    stream.start();
+    await relay.advance(2 * MINUTE);
+    const said = stream.chat.say(3);
+    await relay.advance(2 * MINUTE);
+    const next = channel.broadcast(NEXT, { chat: CHAT });
+    await relay.advance(2 * MINUTE);
+    said.push(...next.chat.say(2));
+    await relay.advance(MINUTE);
+    viewer.news();
+    assert.deepEqual(viewer.ids, said);
+    viewer.leave();
+    const missed = next.chat.say(1);
+    const back = new ChannelVisitor(relay.service, viewer.lastId, BOTH);
+    await relay.advance(MINUTE);
+    back.news();
+    assert.deepEqual(back.ids, missed);
+  });
+
+  it("turn back to a video that went on after its end, and that the request names as well", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
+    await relay.advance(MINUTE);
+    const said = chat.say(2);
+    await relay.advance(MINUTE);
+    await endFalsely(relay, chat);
+    await relay.advance(MINUTE);
+    const newer = channel.broadcast(NEXT, { chat: CHAT });
+    await relay.advance(3 * MINUTE);
+    newer.end();
+    await relay.advance(3 * MINUTE);
+    said.push(...chat.say(5));
+    await relay.advance(3 * MINUTE);
+    viewer.news();
+    assert.deepEqual(withoutGaps(viewer.ids), said);
+  });
+
+  for (const seed of [1, 2])
+    it(`send a video once that ends falsely, at an edge whose lines are of unequal speed (${seed})`, async () => {
+      const { relay, channel } = watched({}, { seed });
+      const edge = await virtualEdge(relay);
+      const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+      const viewer = new ChannelVisitor(edge.life, undefined, BOTH);
+      await relay.advance(MINUTE);
+      const said = chat.say(10);
+      await relay.advance(MINUTE);
+      edge.line.latency = { leastMs: 1, jitterMs: 200 };
+      await endFalsely(relay, chat);
+      await relay.advance(MINUTE);
+      said.push(...chat.say(3));
+      await relay.advance(MINUTE);
+      viewer.news();
+      assert.deepEqual(viewer.ids, said);
+    });
+
+  it("with two names resume from the place of one of them", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const query = { channels: `${HANDLE},${channel.channelId}` };
+    const viewer = new ChannelVisitor(relay.service, undefined, query);
+    await relay.advance(MINUTE);
+    chat.say(10);
+    await relay.advance(MINUTE);
+    viewer.news();
+    viewer.leave();
+    const missed = chat.say(60);
+    await relay.advance(1000);
+    const back = new ChannelVisitor(relay.service, viewer.lastId, query);
+    await relay.advance(MINUTE);
+    back.news();
+    assert.deepEqual(back.ids, missed);
   });
 
   it("begin their streams at the cursors of `cursors`", async () => {

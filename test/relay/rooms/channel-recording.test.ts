@@ -292,6 +292,45 @@ describe("a recorded channel", () => {
     assert.ok(await isReplayWhole());
   });
 
+  it("records the rest of a stream that ended while the service was down, though its page fails at the start", async () => {
+    const { relay, channel, upstream, startAgain } = recorded({}, { hasDisk: true });
+    const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
+    await relay.advance(MINUTE);
+    live.chat.say(3);
+    await relay.advance(MINUTE);
+    relay.kill();
+    live.chat.say(4);
+    live.end("reload-only");
+    live.chat.change({ kind: "replay" });
+    await relay.advance(10 * MINUTE);
+    const pages = upstream.fault({ on: ["popout", "watch", "next"], times: 3, as: { status: 503 } });
+    startAgain();
+    await relay.advance(10 * MINUTE);
+    assert.equal(pages.fired, 3);
+    assert.equal((await relay.stored(live.videoId)).at(-1)?.type, "gap");
+    assert.equal((await relay.stored(chatKey(live.videoId, "replay"))).length, 7);
+  });
+
+  it("closes a stream that ended in an outage beside another one, and records its replay", async () => {
+    const { relay, channel, upstream, stream } = recorded();
+    stream("live-secon1");
+    const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
+    await relay.advance(MINUTE);
+    live.chat.say(3);
+    await relay.advance(MINUTE);
+    const calls = ["get_live_chat", "popout", "watch", "next", "live", "streams"] as const;
+    const times = Number.POSITIVE_INFINITY;
+    const outage = upstream.fault({ on: [...calls], times, as: { status: 503 } });
+    await relay.advance(5 * MINUTE);
+    live.end("reload-only");
+    live.chat.change({ kind: "replay" });
+    await relay.advance(MINUTE);
+    outage.cancel();
+    await relay.advance(30 * MINUTE);
+    assert.equal((await relay.when(relay.store.getRoom(live.videoId)))?.end?.state, "ended");
+    assert.equal((await relay.stored(chatKey(live.videoId, "replay"))).length, 3);
+  });
+
   it("is not recorded again if it was read to its end, though the page still lists it", async () => {
     const { relay, stream, loads } = recorded();
     const live = stream("live-first1");
