@@ -98,7 +98,7 @@ export class Poller {
   /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
   #hasProgressed = true;
   #failures = 0;
-  /** When an answer last advanced the reading, or a page said that the chat is hidden. */
+  /** When an answer last advanced the reading; while the chat is awaited, when the looks began to fail. */
   #progressedAt: number;
 
   constructor(videoId: string, start: PollerStart, parts: PollerParts) {
@@ -364,7 +364,6 @@ export class Poller {
   /** A page says that the chat is hidden: messages may be missing, but the reading has not failed. */
   #hidden(): void {
     this.#failures = 0;
-    this.#progressedAt = this.#parts.clock.monotonic();
     this.#timeline.on("hidden");
   }
 
