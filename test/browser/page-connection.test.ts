@@ -460,6 +460,33 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     });
   }
 
+  for (const [what, named, frames, state] of [
+    ["waits for the channel's stream", "channel=@somebody", QUIET, "waiting"],
+    ["is told that the chat is over", undefined, END, "ended"],
+  ] as const)
+    it(`has an overlay that says nothing once it ${what}, early or late`, async () => {
+      for (const isLate of [false, true]) {
+        let answer = (): void => assert.fail("no stream was asked for");
+        const held: Answer = (response, call) => {
+          answer = () => void streams(frames)(response, call);
+          if (!isLate) answer();
+        };
+        await using opened = await open("/overlay?", [held], "stands still", named);
+        const { page, calls } = opened;
+        await until(page, "waits.includes(3000)");
+        if (isLate) {
+          await page.clock.fastForward(10_000);
+          assert.match(await statusOf(page), /six streams to one host/);
+          answer();
+        }
+        await stateIs(page, state);
+        await page.clock.fastForward(10_000);
+        assert.equal(await page.locator("#status").isVisible(), false);
+        await stateIs(page, state);
+        assert.equal(calls().length, 1);
+      }
+    });
+
   it("draws messages without some fields as far as possible", async () => {
     const bare = 'id: 11\nevent: message\ndata: {"type":"brand_new","id":"bare","message":"hi"}\n\n';
     for (const path of ["/?", "/overlay?"]) {

@@ -128,6 +128,11 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   const slow = wasOpen ? undefined : setTimeout(() => explain("connecting", SLOW_WORDS), SLOW_MS);
   let isWaiting = false;
   let isOff = false;
+  /** The service has said how the chat or the channel is: the audience sees no more of the connection. */
+  const heard = (): void => {
+    clearTimeout(slow);
+    hideStatus();
+  };
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
     clearTimeout(slow);
     isWaiting = error.code === "NO_LIVE_CHAT";
@@ -142,6 +147,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   });
   let current: string | undefined;
   room.on("channel", ({ state, videoId }) => {
+    heard();
     const isOpen = videoId !== undefined && videoId === current;
     isWaiting = state === "waiting" || (state === "upcoming" && !isOpen);
     if (isWaiting) ROOT.dataset.state = "waiting";
@@ -153,8 +159,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     isOff = false;
     ROOT.dataset.state = "open";
     wasOpen = true;
-    clearTimeout(slow);
-    hideStatus();
+    heard();
     if (current === videoId) return;
     if (current !== undefined) {
       batch.flush();
@@ -173,6 +178,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   // A gap with details also arrives as a message.
   room.on("gap", ({ details }) => details || batch.add("gap"));
   room.on("end", ({ reason }) => {
+    heard();
     batch.flush();
     if (reason === "no more continuations") ROOT.dataset.state = "ended";
     else {
