@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { violationsIn } from "../support/axe.ts";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { deletionOf, linkRun, paidAction, textAction, texts } from "../support/chat-actions.ts";
+import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
 
 const badge = (kind: string) => ({
@@ -252,7 +253,7 @@ describe("long messages and small windows", { skip: NO_CHROMIUM }, () => {
 
 describe("reading aloud", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 800 }, { kinds: ["text"] });
-  const { evaluate, has, visit } = pages;
+  const { evaluate, has, stateIs, visit } = pages;
 
   it("is off, and when it is on says one message in two seconds, and each paid one", async () => {
     const { page, chat } = pages;
@@ -274,8 +275,9 @@ describe("reading aloud", { skip: NO_CHROMIUM }, () => {
     // An observer hears of it only when all timers of a tick have run: late, on a busy machine.
     await evaluate(`
       window.said = [];
-      const { set } = Object.getOwnPropertyDescriptor(Node.prototype, "textContent");
+      const { get, set } = Object.getOwnPropertyDescriptor(Node.prototype, "textContent");
       Object.defineProperty(document.querySelector("#aloud"), "textContent", {
+        get,
         set(text) {
           said.push([performance.now(), text]);
           set.call(this, text);
@@ -299,5 +301,55 @@ describe("reading aloud", { skip: NO_CHROMIUM }, () => {
     assert.match(await evaluate<string>("location.search"), /aloud=on/);
     await page.locator("input[name=aloud]").uncheck();
     assert.equal(await page.locator("#aloud").count(), 0);
+  });
+
+  const wordsOf = (id: string) => `@somebody: €5.00 words of ${id}`;
+  const isThere = (id: string) => `document.querySelector('${rowOf(id)}') !== null`;
+  /** Says paid messages once the page reads aloud, and waits until the first of them is read. */
+  async function begin(ids: readonly string[]): Promise<void> {
+    const { page, chat } = pages;
+    await page.clock.install();
+    await visit("&aloud=on");
+    await stateIs("open");
+    await page.locator("#aloud").waitFor({ state: "attached" });
+    await page.clock.runFor(4000); // what the page begins with is not read
+    await evaluate(`
+      window.said = [];
+      const voice = document.querySelector("#aloud");
+      new MutationObserver(() => said.push(voice.textContent)).observe(voice, { childList: true });`);
+    chat.say(ids.map((id) => paidAction(id, "€5.00")));
+    await until(page, `said.includes("${wordsOf(ids[0] ?? "")}")`);
+  }
+
+  it("leaves out messages deleted before their turn, and forgets words that are deleted later", async () => {
+    const { page, chat } = pages;
+    const many = Array.from({ length: 20 }, (_, at) => `p-${at}`);
+    await begin([...many, "gone", "last"]);
+    chat.say(texts("t", 600)); // so many that the rows of all others leave the page
+    await until(page, isThere("t-599"));
+    assert.equal(await page.locator(rowOf("gone")).count(), 0);
+    chat.say([deletionOf("gone"), textAction("newest")]);
+    await until(page, isThere("newest"));
+    await eventually("@somebody: words of newest", async () => {
+      await page.clock.runFor(500);
+      return evaluate("said.at(-1)");
+    });
+    const heard = (await evaluate<string[]>("said")).filter((text) => text.includes("€"));
+    assert.deepEqual(heard, [...many, "last"].map(wordsOf));
+    chat.say([deletionOf("newest")]);
+    await until(page, "!document.body.textContent.includes('words of newest')");
+  });
+
+  it("says no more of a chat once another is opened", async () => {
+    const { page, relay } = pages;
+    relay.upstream.chat("other-aloud", { timeoutMs: 50 }).say([textAction("other")]);
+    await begin(Array.from({ length: 20 }, (_, at) => `p-${at}`));
+    await page.locator("#open input[name=videoId]").fill("other-aloud");
+    await page.keyboard.press("Enter");
+    await until(page, isThere("other"));
+    assert.equal(await page.locator("#aloud").textContent(), "");
+    const count = await evaluate<number>("said.length");
+    await page.clock.runFor(10_000);
+    assert.equal(await evaluate("said.length"), count);
   });
 });

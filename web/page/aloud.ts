@@ -1,31 +1,54 @@
 /**
  * Reads new messages aloud to a screen reader: the newest one each two seconds, and all paid ones, one after
- * the other.
+ * the other. A message that is deleted before its turn is not read, and deleted words leave the document;
+ * both hold for rows that have left the page, too.
  */
+import { isPaid } from "../chat/amounts.ts";
 import { make } from "../chat/dom.ts";
-import type { ShownMessage } from "../chat/shown-message.ts";
+import type { Row } from "../chat/transcript.ts";
 
 const PAUSE_MS = 2000;
 /** Maximum paid messages that wait for their turn. */
 const MAX_WAITING = 500;
 
+interface Spoken {
+  row: Row;
+  /** Changes the row as later messages ask for it. */
+  apply(row: Row): void;
+}
+
 export class Aloud {
   readonly #voice = make("p", { id: "aloud", class: "unseen", "aria-live": "polite" });
-  readonly #paid: string[] = [];
-  #newest = "";
+  #paid: Spoken[] = [];
+  #newest: Spoken | undefined;
+  /** Whose words the document has. */
+  #said: Spoken | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     document.body.append(this.#voice);
   }
 
-  say(message: ShownMessage, isPaid: boolean): void {
-    const { author, amount, message: words, details } = message;
-    const said = [amount, words || (details.sticker?.label ?? "")].filter(Boolean).join(" ");
-    const text = author === "" ? said : `${author}: ${said}`;
-    if (!isPaid) this.#newest = text;
-    else if (this.#paid.length < MAX_WAITING) this.#paid.push(text);
+  say(row: Row, apply: Spoken["apply"]): void {
+    const spoken = { row, apply };
+    if (!row.message || !isPaid(row.message)) this.#newest = spoken;
+    else if (this.#paid.length < MAX_WAITING) this.#paid.push(spoken);
     if (this.#timer === undefined) this.#speak();
+  }
+
+  /** Takes words that were deleted or replaced out of the document. */
+  check(): void {
+    if (!this.#said || wordsOf(this.#said) === this.#voice.textContent) return;
+    this.#said = undefined;
+    this.#voice.textContent = "";
+  }
+
+  /** Forgets all messages. */
+  clear(): void {
+    this.#paid = [];
+    this.#newest = undefined;
+    this.#said = undefined;
+    this.#voice.textContent = "";
   }
 
   stop(): void {
@@ -34,11 +57,27 @@ export class Aloud {
   }
 
   #speak(): void {
-    const text = this.#paid.shift() ?? this.#newest;
+    const next = this.#paid.shift() ?? this.#newest;
     this.#timer = undefined;
-    if (text === "") return;
-    if (text === this.#newest) this.#newest = "";
-    this.#voice.textContent = text;
+    if (!next) return;
+    if (next === this.#newest) this.#newest = undefined;
+    const words = wordsOf(next);
+    if (words === "") {
+      this.#speak();
+      return;
+    }
+    this.#said = next;
+    this.#voice.textContent = words;
     this.#timer = setTimeout(() => this.#speak(), PAUSE_MS);
   }
+}
+
+/** The text to read; empty once the message is deleted. */
+function wordsOf({ row, apply }: Spoken): string {
+  apply(row);
+  const { message: said, fate } = row;
+  if (!said || fate.deleted) return "";
+  const { author, amount, message, details } = said;
+  const words = [amount, message || (details.sticker?.label ?? "")].filter(Boolean).join(" ");
+  return author === "" ? words : `${author}: ${words}`;
 }

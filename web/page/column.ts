@@ -165,6 +165,7 @@ export class Column {
 
   #clear(videoId: string): void {
     this.#log.clear();
+    this.#options.live.clear();
     this.#transcript = this.#newTranscript();
     this.#above.begin();
     this.#stats.begin(videoId);
@@ -245,11 +246,14 @@ export class Column {
     this.#log.add(this.#fresh);
     const { live } = this.#options;
     live.came(this.#chat, this.#fresh.size);
-    for (const row of this.#fresh) if (row.message && this.#isShown(row)) live.say(this.#chat, row.message);
+    for (const row of this.#fresh)
+      if (row.message && this.#isShown(row))
+        live.say(this.#chat, row, (said) => this.#past.aftermath.apply(said));
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();
     this.#options.card.check();
+    live.check();
     this.#showAbove();
     this.#showNews();
   }

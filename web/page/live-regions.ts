@@ -2,8 +2,7 @@
  * Lets a screen reader announce new rows only while they arrive slowly enough to be heard: all logs in view
  * share what it can say. If the reader has chosen to have messages read aloud, a voice of its own does it.
  */
-import { isPaid } from "../chat/amounts.ts";
-import type { ShownMessage } from "../chat/shown-message.ts";
+import type { Row } from "../chat/transcript.ts";
 import type { Aloud } from "./aloud.ts";
 
 const WINDOW_MS = 3000;
@@ -36,10 +35,20 @@ export class LiveRegions {
     if (Aloud && this.#isAloud) this.#voice ??= new Aloud();
   }
 
-  /** A message that the filters show has come. */
-  say(log: HTMLElement, message: ShownMessage): void {
+  /** A row that the filters show has come. `apply` changes it as later messages ask for it. */
+  say(log: HTMLElement, row: Row, apply: (row: Row) => void): void {
     const { quietUntil = 0 } = this.#regions.get(log) ?? {};
-    if (performance.now() >= quietUntil) this.#voice?.say(message, isPaid(message));
+    if (performance.now() >= quietUntil) this.#voice?.say(row, apply);
+  }
+
+  /** Messages may have been deleted that are read aloud. */
+  check(): void {
+    this.#voice?.check();
+  }
+
+  /** Another chat begins. */
+  clear(): void {
+    this.#voice?.clear();
   }
 
   /** A backfill begins: its rows are not announced. */
