@@ -130,6 +130,27 @@ describe("a replay on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.clock.resume();
   });
 
+  it("is there although its first reads have failed", async () => {
+    const { page } = pages;
+    await open("");
+    await pages.stateIs("ended"); // all is stored: no message will come
+    await page.clock.install();
+    let failed = 0;
+    const fail = () => {
+      failed += 1;
+      return { status: 503, json: { code: "STORE_UNAVAILABLE", message: "Not now." } };
+    };
+    // Two reads are one attempt.
+    await page.route(/v1\/messages/, (route) => route.fulfill(fail()), { times: 4 });
+    await pages.visit("&follow=video&t=61");
+    await eventually(NAMES.slice(0, 5).join(), async () => {
+      await page.clock.runFor(1000);
+      return shown();
+    });
+    assert.equal(failed, 4);
+    await eventually("3600", () => seek().getAttribute("max"));
+  });
+
   it("is nothing for a live chat, which is shown as ever", async () => {
     const { chat } = pages;
     chat.say(texts("live", 3));

@@ -151,6 +151,9 @@ export class VideoClock {
     } catch (error) {
       if (signal.aborted) return;
       console.error("the replay cannot be read at this place:", error);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      if (!signal.aborted) await this.#jump();
+      return;
     }
     this.#isReading = false;
     await this.#readOn();
