@@ -309,11 +309,15 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#chat > .row").count(), 6);
     assert.equal(await page.locator("#pinned > .row").count(), 2);
     assert.equal(await page.locator("img.emoji").count(), 1);
-    await page.goto(`${relay.url}/overlay?demo=on&max=200&view=alerts&hold=0.1`);
+    const unusable = "sound=https://&picture=https://";
+    await page.goto(`${relay.url}/overlay?demo=on&max=200&view=alerts&hold=0.1&${unusable}`);
     await page.locator("[data-type=milestone]").waitFor();
     await page.goto(`${relay.url}/overlay/setup`);
     await until(page, "document.querySelector('#url').value !== ''");
     await page.frameLocator("#preview").locator("[data-type=superchat]").waitFor();
-    assert.deepEqual(faults, []);
+    assert.deepEqual(
+      faults,
+      ["sound", "picture"].map((name) => `${name}=https:// cannot be used: use an https: or data: URL.`),
+    );
   });
 });

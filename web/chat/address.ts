@@ -1,7 +1,7 @@
 /** The URL that the text spells, or undefined. `URL.parse` is too new for the browsers of the pages. */
-export function toAddress(text: string): URL | undefined {
+export function toAddress(text: string, base?: string): URL | undefined {
   try {
-    return new URL(text);
+    return new URL(text, base);
   } catch {
     return undefined;
   }

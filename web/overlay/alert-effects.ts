@@ -1,4 +1,5 @@
 /** What an alert has besides its card: a sound, a voice that reads it, and a picture. */
+import { toAddress } from "../chat/address.ts";
 import { isPaid, reaches } from "../chat/amounts.ts";
 import { make } from "../chat/dom.ts";
 import { refuse } from "../chat/parameters.ts";
@@ -83,7 +84,7 @@ export function startEffects(options: EffectOptions): AlertEffects {
 
 /** The URL if the overlay's policy lets it load, else "". */
 function urlOf(name: string, text: string): string {
-  const url = URL.canParse?.(text, location.href) === false ? undefined : new URL(text, location.href);
+  const url = toAddress(text, location.href);
   if (url && (/^(?:https|data):$/.test(url.protocol) || url.origin === location.origin)) return url.href;
   refuse(name, text, "use an https: or data: URL");
   return "";
