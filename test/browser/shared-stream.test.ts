@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { idsOf, NO_CHROMIUM, rowOf } from "../support/browser.ts";
 import { paidAction, textAction, texts } from "../support/chat-actions.ts";
+import { replaying } from "../support/chat-items.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Pages, usePages } from "../support/pages.ts";
 import { startRelay } from "../support/relay.ts";
@@ -106,6 +107,30 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await has(whole, "meanwhile");
     await has(page, "meanwhile");
     assert.deepEqual(await idsOf(whole), [...ofChat, "after", "meanwhile"]);
+  });
+
+  it("show all of a chat that is over, and of a replay", async () => {
+    const { chat, relay, videoId } = pages;
+    const over = relay.upstream.chat(videoId.replace("page", "over"), { timeoutMs: 50 });
+    const replay = relay.upstream.chat(videoId.replace("page", "repl"), { timeoutMs: 50 });
+    over.say(texts("over", 3));
+    await pages.page.goto(`${relay.url}/overlay?videoId=${videoId.replace("page", "over")}`);
+    await pages.has("over-2");
+    over.end("continuations-absent");
+    await pages.stateIs("ended");
+    replay.change({ kind: "replay" });
+    replay.say(Array.from({ length: 60 }, (_, n) => replaying(`${1000 * n}`, textAction(`replay-${n}`))));
+    const first = await open(`/overlay?videoId=${videoId}`);
+    const ended = await open(`/?videoId=${videoId.replace("page", "over")}`);
+    const source = await open(`/overlay?videoId=${videoId.replace("page", "over")}`);
+    const whole = await open(`/?videoId=${videoId.replace("page", "repl")}`);
+    for (const page of [ended, source, whole])
+      await page.locator("html[data-shared=on][data-state=ended]").waitFor({ state: "attached" });
+    for (const page of [ended, source]) assert.deepEqual(await idsOf(page), ["over-0", "over-1", "over-2"]);
+    assert.equal((await idsOf(whole)).length, 60);
+    chat.say([textAction("on")]);
+    await first.locator(rowOf("on")).waitFor();
+    for (const page of [first, ended, source, whole]) await page.close();
   });
 
   it("share one stream for at most twenty chats", async () => {

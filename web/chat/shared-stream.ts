@@ -12,10 +12,11 @@ import { BEAT_MS } from "./shared-messages.ts";
 import type { ShownMessage } from "./shown-message.ts";
 import type { SourceChat, SourceOptions } from "./source.ts";
 import type { Source } from "./source-name.ts";
+import { chatIn } from "./stored.ts";
 
 /** A worker that is silent for this long is dead. */
 const SILENT_MS = 2.5 * BEAT_MS;
-/** As the service's. */
+/** As the service's, which gives all of a replay. */
 const USUAL_BACKFILL = 50;
 
 /** `trouble` hears of a lost connection, in place of `retry`. */
@@ -157,8 +158,8 @@ class SharedChat {
   #at: number | undefined;
   #id: number | undefined;
   #past: { close(): void } | undefined;
-  /** Messages from the worker while the past is read. */
-  #waiting: Item[] | undefined;
+  /** What the worker says while the past is read: the messages, and how the chat ends. */
+  #waiting: [event: string, value: unknown][] | undefined;
   /** The chat's latest standing; it is handed out after `init`, which may wait for the past. */
   #standing: unknown;
   #attempts = 0;
@@ -194,10 +195,9 @@ class SharedChat {
   hear(event: string, value: unknown): void {
     if (this.state === "closed") return;
     if (event === "init") this.#begin(value as Init);
-    else if (event === "message") {
-      if (this.#waiting) this.#waiting.push(value as Item);
-      else this.#hand(value as Item);
-    } else if (event === "trouble") {
+    else if (this.#waiting && ["message", "error", "end"].includes(event)) this.#waiting.push([event, value]);
+    else if (event === "message") this.#hand(value as Item);
+    else if (event === "trouble") {
       const error = toError(value);
       if (this.#options.trouble) this.#options.trouble(error, this.#attempts);
       else this.#options.retry?.(error, this.#attempts);
@@ -216,13 +216,14 @@ class SharedChat {
 
   /** The line goes on after the cursor of `init`: earlier messages come from the store. */
   #begin(init: Init): void {
-    const { videoId, cursor, chatType } = init;
+    const { videoId, cursor } = init;
     this.#attempts = 0;
     this.#past?.close();
     this.#waiting = undefined;
     this.#standing = undefined;
     const known = videoId === this.#videoId ? this.#at : undefined;
-    const { backfill = USUAL_BACKFILL, types } = this.#options;
+    const isReplay = chatIn(init) === "replay";
+    const { backfill = isReplay ? undefined : USUAL_BACKFILL, types } = this.#options;
     if (known === undefined && backfill === 0) {
       this.#open(init, cursor);
       return;
@@ -231,18 +232,18 @@ class SharedChat {
       this.#open(init, cursor);
       return;
     }
-    const waiting: Item[] = [];
+    const waiting: [string, unknown][] = [];
     this.#waiting = waiting;
     const past = chat(this.#stream.service, {
       ...{ videoId, types, details: true, until: "now", token: this.#stream.token },
       ...(known === undefined ? { backfill } : { cursor: known }),
-      chat: chatType === "liveChatRenderer" ? "live" : "replay",
+      chat: isReplay ? "replay" : "live",
     } as ChatOptions<true>);
     this.#past = past;
     const goOn = (): void => {
       if (this.#waiting !== waiting) return;
       this.#waiting = undefined;
-      for (const item of waiting) this.#hand(item);
+      for (const [event, value] of waiting) this.hear(event, value);
     };
     past.on("init", (begun) => this.#open({ ...init, cursor: begun.cursor }, begun.cursor));
     past.on("gap", (gap) => this.#emit("gap", gap));
