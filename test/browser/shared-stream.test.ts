@@ -7,7 +7,7 @@ import { paidAction, textAction, texts } from "../support/chat-actions.ts";
 import { replaying } from "../support/chat-items.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Pages, usePages } from "../support/pages.ts";
-import { startRelay } from "../support/relay.ts";
+import { roomsIn, startRelay } from "../support/relay.ts";
 
 /** Ten pages load at once, beside other tests. */
 const MAX_MS = 120_000;
@@ -131,6 +131,28 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     chat.say([textAction("on")]);
     await first.locator(rowOf("on")).waitFor();
     for (const page of [first, ended, source, whole]) await page.close();
+  });
+
+  it("wait for a chat that a full service opens later, and try at once", async () => {
+    const { videoId } = pages;
+    await using relay = await startRelay({ settings: { RELAY_MAX_ROOMS: "1", RELAY_GRACE_MS: "0" } });
+    const later = videoId.replace("page", "late");
+    relay.upstream.chat(videoId, { timeoutMs: 50 });
+    relay.upstream.chat(later, { timeoutMs: 50 }).say([textAction("late")]);
+    const first = await open(`/?videoId=${videoId}`, relay);
+    const second = await open(`/?videoId=${later}`, relay);
+    await second.locator("html[data-state=connecting][data-code=CAPACITY]").waitFor({ state: "attached" });
+    await second
+      .locator("#status")
+      .getByText(/It tries again at/)
+      .waitFor();
+    await isShared(first);
+    await first.close();
+    await roomsIn(relay, "polling", 0);
+    await second.getByRole("button", { name: "Try now" }).click();
+    await isShared(second);
+    await second.locator(rowOf("late")).waitFor();
+    await second.close();
   });
 
   it("share one stream for at most twenty chats", async () => {

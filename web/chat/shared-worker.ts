@@ -3,7 +3,8 @@
  * over one connection, which begins again where it was when a chat is added or taken away; each channel has
  * a connection, too. A page that joins is sent the messages from now on.
  */
-import { type ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
+import { FINAL_FOR_CHAT } from "../../client/chat-error.ts";
+import { ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type SharedStreamName, type ToWorker } from "./shared-messages.ts";
@@ -20,6 +21,8 @@ const FACTS = ["featured", "standing"] as const;
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
 const TOGETHER_MS = 30;
+/** How long the service waits, at least, before it tries again to open one of several chats. */
+const OPENS_AGAIN_MS = 30_000;
 /** A page that has not answered for this long is gone. */
 const GONE_MS = 60_000;
 
@@ -111,13 +114,21 @@ function connect(): void {
     },
   } as Parameters<typeof merged>[1]);
   room = own;
-  own.on("init", (init) => videos.get(init.videoId)?.begin({ ...init }));
+  const begun = new Set<string>(); // on this connection: the service does not open them again
+  own.on("state", (state) => state === "open" && begun.clear());
+  own.on("init", (init) => {
+    begun.add(init.videoId);
+    videos.get(init.videoId)?.begin({ ...init });
+  });
   own.on("message", (message) => videos.get(message.videoId)?.take(message));
   for (const event of FACTS) own.on(event, (fact) => videos.get(fact.videoId)?.say(event, fact));
   own.on("end", (end) => drop(end.videoId, "end", end));
   own.on("error", (error) => {
-    for (const [videoId] of asked)
-      if (videoId === (error.videoId ?? videoId)) drop(videoId, "error", plain(error));
+    const { videoId, code, message } = error;
+    if (videoId && !begun.has(videoId) && !FINAL_FOR_CHAT.includes(code))
+      // The status that a stream of its own would be refused with.
+      videos.get(videoId)?.cut(new ChatError(code, message, { status: 503 }), OPENS_AGAIN_MS);
+    else for (const [each] of asked) if (each === (videoId ?? each)) drop(each, "error", plain(error));
   });
 }
 
@@ -175,7 +186,7 @@ function open(page: Page, id: number, name: SharedStreamName): void {
     }
     line = known ?? new Line();
     videos.set(name.videoId, line);
-    if (!known) reconnect();
+    if (!known?.init) reconnect(); // which also asks at once for one that the service opens later
   }
   line.subscribers.add(subscriber);
   page.own.set(id, { line, subscriber, name });
