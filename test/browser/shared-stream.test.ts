@@ -155,6 +155,21 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await second.close();
   });
 
+  it("open a second page of a chat although the service takes no more viewers", async () => {
+    const { videoId } = pages;
+    await using relay = await startRelay({ settings: { RELAY_MAX_VIEWERS_PER_ADDRESS: "1" } });
+    const chat = relay.upstream.chat(videoId, { timeoutMs: 50 });
+    chat.say(texts("old", 2));
+    const first = await open(`/?videoId=${videoId}`, relay);
+    await first.locator(rowOf("old-1")).waitFor();
+    const second = await open(`/?videoId=${videoId}`, relay);
+    await Promise.all([first, second].map(isShared));
+    chat.say([textAction("new")]);
+    for (const page of [first, second]) await page.locator(rowOf("new")).waitFor();
+    assert.deepEqual(await idsOf(first), ["old-0", "old-1", "new"]);
+    for (const page of [first, second]) await page.close();
+  });
+
   it("share one stream for at most twenty chats", async () => {
     await using relay = await startRelay({ settings: { RELAY_POLL_MAX_MS: "15000" } });
     const { videoId } = pages;

@@ -18,6 +18,8 @@ import { chatIn } from "./stored.ts";
 const SILENT_MS = 2.5 * BEAT_MS;
 /** As the service's, which gives all of a replay. */
 const USUAL_BACKFILL = 50;
+/** So many messages may wait for the past, which is then given up. */
+const MAX_WAITING = 5000;
 
 /** `trouble` hears of a lost connection, in place of `retry`. */
 type SharedOptions = SourceOptions & { trouble?: (error: ChatError, attempt: number) => void };
@@ -158,6 +160,7 @@ class SharedChat {
   #at: number | undefined;
   #id: number | undefined;
   #past: { close(): void } | undefined;
+  #giveUpPast: (() => void) | undefined;
   /** What the worker says while the past is read: the messages, and how the chat ends. */
   #waiting: [event: string, value: unknown][] | undefined;
   /** The chat's latest standing; it is handed out after `init`, which may wait for the past. */
@@ -195,8 +198,10 @@ class SharedChat {
   hear(event: string, value: unknown): void {
     if (this.state === "closed") return;
     if (event === "init") this.#begin(value as Init);
-    else if (this.#waiting && ["message", "error", "end"].includes(event)) this.#waiting.push([event, value]);
-    else if (event === "message") this.#hand(value as Item);
+    else if (this.#waiting && ["message", "error", "end"].includes(event)) {
+      this.#waiting.push([event, value]);
+      if (this.#waiting.length > MAX_WAITING) this.#giveUpPast?.();
+    } else if (event === "message") this.#hand(value as Item);
     else if (event === "trouble") {
       const error = toError(value);
       if (this.#options.trouble) this.#options.trouble(error, this.#attempts);
@@ -238,6 +243,8 @@ class SharedChat {
       ...{ videoId, types, details: true, until: "now", token: this.#stream.token },
       ...(known === undefined ? { backfill } : { cursor: known }),
       chat: isReplay ? "replay" : "live",
+      // It takes the place of a viewer for a moment, and there may be none.
+      retry: ({ code }) => code !== "CAPACITY" && undefined,
     } as ChatOptions<true>);
     this.#past = past;
     const goOn = (): void => {
@@ -252,10 +259,14 @@ class SharedChat {
       if (reached !== undefined) this.#move(videoId, Number(reached));
       goOn();
     });
-    past.on("error", () => {
-      this.#open(init, cursor); // nothing is stored
+    this.#giveUpPast = () => {
+      past.close();
+      const after = videoId === this.#videoId ? this.#at : undefined;
+      this.#open(init, cursor);
+      if (after !== undefined && after !== cursor) this.#emit("gap", { after, cursor });
       goOn();
-    });
+    };
+    past.on("error", this.#giveUpPast); // or nothing is stored
     past.on("message", (message) => this.#hand(message));
   }
 
