@@ -170,6 +170,27 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     for (const page of [first, second]) await page.close();
   });
 
+  it("go on if the service refuses the chat of another page", async () => {
+    const { videoId } = pages;
+    await using relay = await startRelay({
+      settings: { RELAY_PUBLIC: `watch:${videoId}`, RELAY_ADMIN_TOKEN: "x".repeat(20) },
+    });
+    const chat = relay.upstream.chat(videoId, { timeoutMs: 50 });
+    const [first, source] = [
+      await open(`/?videoId=${videoId}`, relay),
+      await open(`/overlay?videoId=${videoId}`, relay),
+    ];
+    await Promise.all([first, source].map(isShared));
+    const refused = await open(`/?videoId=${videoId.replace("page", "priv")}`, relay);
+    await refused.locator("html[data-state=failed][data-code=UNAUTHORIZED]").waitFor({ state: "attached" });
+    chat.say([textAction("later")]);
+    for (const page of [first, source]) {
+      await page.locator(rowOf("later")).waitFor();
+      await isShared(page);
+    }
+    for (const page of [first, source, refused]) await page.close();
+  });
+
   it("share one stream for at most twenty chats", async () => {
     await using relay = await startRelay({ settings: { RELAY_POLL_MAX_MS: "15000" } });
     const { videoId } = pages;

@@ -10,7 +10,7 @@ export type ToWorker =
   /** The page is gone. */
   | { leave: true };
 
-/** `id`: the number that the page gave. `full`: the worker has as many chats as it can carry. */
+/** `id`: the number that the page gave. The event `alone`: the chat cannot be carried beside the others. */
 export type FromWorker = { beat: true } | { id: number; event: string; value: unknown };
 
 /** The worker says at this interval that it lives, and each page answers. */

@@ -104,7 +104,7 @@ export class SharedStream {
     worker.port.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       this.#heardAt = performance.now();
       if ("beat" in data) this.#send({ alive: true });
-      else if (data.event === "full") this.#lost();
+      else if (data.event === "alone") this.#lost();
       else this.#chats.get(data.id)?.hear(data.event, data.value);
     };
   }

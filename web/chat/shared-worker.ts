@@ -103,12 +103,15 @@ function connect(): void {
   const asked = [...videos];
   if (asked.length === 0) return;
   const cursors = asked.map(([, { init }]) => init?.cursor);
+  /** The last of several chats that has not begun: a refusal of all may be due to it. */
+  const newcomer = () => (asked.length > 1 ? asked.findLast(([, { init }]) => !init) : undefined);
   const own = merged(SERVICE, {
     videoIds: asked.map(([videoId]) => videoId),
     cursor: cursors.some((cursor) => cursor !== undefined) ? vectorOf(cursors) : undefined,
     ...{ backfill: 0, details: true, token: TOKEN, fetch: OF_VIDEOS },
     retry: (error: ChatError, attempt: number) => {
       const waitMs = waitAfter(error, attempt);
+      if (error.code === "CAPACITY" && newcomer()) return false;
       if (!error.isFinal) for (const [, line] of asked) line.cut(error, waitMs);
       return error.isFinal ? undefined : waitMs;
     },
@@ -125,7 +128,11 @@ function connect(): void {
   own.on("end", (end) => drop(end.videoId, "end", end));
   own.on("error", (error) => {
     const { videoId, code, message } = error;
-    if (videoId && !begun.has(videoId) && !FINAL_FOR_CHAT.includes(code))
+    const [last] = newcomer() ?? [];
+    if (!videoId && last) {
+      drop(last, "alone", undefined);
+      reconnect();
+    } else if (videoId && !begun.has(videoId) && !FINAL_FOR_CHAT.includes(code))
       // The status that a stream of its own would be refused with.
       videos.get(videoId)?.cut(new ChatError(code, message, { status: 503 }), OPENS_AGAIN_MS);
     else for (const [each] of asked) if (each === (videoId ?? each)) drop(each, "error", plain(error));
@@ -181,7 +188,7 @@ function open(page: Page, id: number, name: SharedStreamName): void {
   } else {
     const known = videos.get(name.videoId);
     if (!known && videos.size === MAX_CHATS) {
-      page.send({ id, event: "full", value: undefined });
+      page.send({ id, event: "alone", value: undefined });
       return;
     }
     line = known ?? new Line();
