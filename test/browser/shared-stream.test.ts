@@ -35,6 +35,15 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
   const isShared = (page: Page) =>
     page.locator("html[data-shared=on][data-state=open]").waitFor({ state: "attached" });
 
+  const workerOf = async (page: Page) => {
+    const devtools = await context.newCDPSession(page);
+    await devtools.send("Target.setDiscoverTargets", { discover: true });
+    const { targetInfos } = await devtools.send("Target.getTargets");
+    const worker = targetInfos.find(({ type }) => type === "shared_worker");
+    assert.ok(worker, JSON.stringify(targetInfos));
+    return { devtools, targetId: worker.targetId };
+  };
+
   it("share one stream among ten, and each shows its own backfill and filter", async () => {
     const { chat, relay, videoId } = pages;
     const other = videoId.replace("page", "also");
@@ -97,12 +106,8 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await late.close();
 
     // Another worker takes the place of one that dies.
-    const devtools = await context.newCDPSession(whole);
-    await devtools.send("Target.setDiscoverTargets", { discover: true });
-    const { targetInfos } = await devtools.send("Target.getTargets");
-    const worker = targetInfos.find(({ type }) => type === "shared_worker");
-    assert.ok(worker, JSON.stringify(targetInfos));
-    await devtools.send("Target.closeTarget", { targetId: worker.targetId });
+    const { devtools, targetId } = await workerOf(whole);
+    await devtools.send("Target.closeTarget", { targetId });
     chat.say([textAction("meanwhile")]);
     await has(whole, "meanwhile");
     await has(page, "meanwhile");
@@ -189,6 +194,33 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
       await isShared(page);
     }
     for (const page of [first, source, refused]) await page.close();
+  });
+
+  it("go on in a page that the worker took for gone", async () => {
+    const { videoId } = pages;
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(videoId, { timeoutMs: 50 });
+    chat.say(texts("old", 2));
+    const busy = await open(`/?videoId=${videoId}`, relay);
+    const other = await open(`/?videoId=${videoId}`, relay);
+    await Promise.all([busy, other].map(isShared));
+    const { devtools, targetId } = await workerOf(other);
+    const { sessionId } = await devtools.send("Target.attachToTarget", { targetId });
+    // The worker's clock goes 55 s ahead, so the page must be busy for only ten seconds instead of a minute.
+    const expression =
+      "{ const now = performance.now.bind(performance); performance.now = () => now() + 55e3 }";
+    const message = JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression } });
+    const isBusy = busy.evaluate(
+      "{ const end = performance.now() + 14e3; while (performance.now() < end); }",
+    );
+    await devtools.send("Target.sendMessageToTarget", { sessionId, message });
+    await isBusy;
+    chat.say([textAction("new")]);
+    for (const page of [other, busy]) {
+      await page.locator(rowOf("new")).waitFor();
+      assert.deepEqual(await idsOf(page), ["old-0", "old-1", "new"]);
+      await page.close();
+    }
   });
 
   it("share one stream for at most twenty chats", async () => {

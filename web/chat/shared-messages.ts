@@ -10,8 +10,11 @@ export type ToWorker =
   /** The page is gone. */
   | { leave: true };
 
-/** `id`: the number that the page gave. The event `alone`: the chat cannot be carried beside the others. */
-export type FromWorker = { beat: true } | { id: number; event: string; value: unknown };
+/**
+ * `id`: the number that the page gave. The event `alone`: the worker cannot carry the chat beside its others.
+ * `gone`: it took the page for gone, and has forgotten its chats.
+ */
+export type FromWorker = { beat: true } | { gone: true } | { id: number; event: string; value: unknown };
 
 /** The worker says at this interval that it lives, and each page answers. */
 export const BEAT_MS = 4000;

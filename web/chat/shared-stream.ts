@@ -104,12 +104,13 @@ export class SharedStream {
     worker.port.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       this.#heardAt = performance.now();
       if ("beat" in data) this.#send({ alive: true });
+      else if ("gone" in data) this.#restart();
       else if (data.event === "alone") this.#lost();
       else this.#chats.get(data.id)?.hear(data.event, data.value);
     };
   }
 
-  /** A new worker knows nothing of the page's chats. */
+  /** A new worker, or one that took the page for gone, knows nothing of the page's chats. */
   #restart(): void {
     this.#port?.close();
     this.#start();

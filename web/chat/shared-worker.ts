@@ -233,9 +233,9 @@ globalThis.addEventListener("connect", (event) => {
   };
   pages.add(page);
   port.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-    pages.add(page);
     page.heardAt = performance.now();
-    if ("open" in data) open(page, data.open, data.name);
+    if (!pages.has(page)) page.send({ gone: true });
+    else if ("open" in data) open(page, data.open, data.name);
     else if ("close" in data) close(page, data.close);
     else if ("leave" in data) leave(page);
   };
