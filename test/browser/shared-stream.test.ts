@@ -140,7 +140,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
 
   it("wait for a chat that a full service opens later, and try at once", async () => {
     const { videoId } = pages;
-    await using relay = await startRelay({ settings: { RELAY_MAX_ROOMS: "1", RELAY_GRACE_MS: "0" } });
+    await using relay = await startRelay({ settings: { RELAY_MAX_ROOMS: "1", RELAY_GRACE_MS: "2000" } });
     const later = videoId.replace("page", "late");
     relay.upstream.chat(videoId, { timeoutMs: 50 });
     relay.upstream.chat(later, { timeoutMs: 50 }).say([textAction("late")]);
@@ -154,6 +154,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await isShared(first);
     await first.close();
     await roomsIn(relay, "polling", 0);
+    await roomsIn(relay, "lingering", 0);
     await second.getByRole("button", { name: "Try now" }).click();
     await isShared(second);
     await second.locator(rowOf("late")).waitFor();

@@ -18,7 +18,7 @@ import { chatIn } from "./stored.ts";
 const SILENT_MS = 2.5 * BEAT_MS;
 /** As the service's, which gives all of a replay. */
 const USUAL_BACKFILL = 50;
-/** So many messages may wait for the past, which is then given up. */
+/** If more messages than this wait for the past, it is given up. */
 const MAX_WAITING = 5000;
 
 /** `trouble` hears of a lost connection, in place of `retry`. */

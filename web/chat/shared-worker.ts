@@ -3,7 +3,6 @@
  * over one connection, which begins again where it was when a chat is added or taken away; each channel has
  * a connection, too. A page that joins is sent the messages from now on.
  */
-import { FINAL_FOR_CHAT } from "../../client/chat-error.ts";
 import { ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { watchfulFetch } from "./keepalive.ts";
@@ -21,6 +20,8 @@ const FACTS = ["featured", "standing"] as const;
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
 const TOGETHER_MS = 30;
+/** As the SDK's: after these codes, the service does not open one of several chats again. */
+const FINAL_FOR_CHAT = ["NO_LIVE_CHAT", "NOT_STORED", "INTERNAL"];
 /** How long the service waits, at least, before it tries again to open one of several chats. */
 const OPENS_AGAIN_MS = 30_000;
 /** A page that has not answered for this long is gone. */
