@@ -3,7 +3,8 @@
  */
 import type { FullCause } from "./capacity.ts";
 
-interface ErrorRow {
+/** The facts of an error code. */
+export interface ErrorRow {
   /** The HTTP status. */
   status: number;
   /**

@@ -89,9 +89,9 @@ export function completeInOrder(
 ): readonly Item[] {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
-  // An item without a time counts only if a later item with a time does: the page may lack deleted items. What
-  // stands above the chat may come twice, so it counts if the item before it does: the next answer may begin
-  // behind it.
+  // An item without a time counts only if a later item with a time does: the page may lack deleted items. One
+  // above the chat may come twice, so it counts if the item before it does: the next answer may begin behind
+  // it.
   const upToAnswer = placed(page, FIRST).filter(
     ({ item, at, until }) => (isAboveChat(item) ? at : until) <= upTo,
   );
@@ -106,7 +106,7 @@ export function completeInOrder(
   );
 }
 
-/** Whether the item has no time and, read twice, is one message: it stands above the chat. */
+/** Whether the item is above the chat: it has no time and, read twice, is one message. */
 function isAboveChat({ message: { type } }: Item): boolean {
   return ["banner", "poll", "raid", "summary", "product"].includes(type);
 }

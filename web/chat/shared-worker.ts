@@ -5,6 +5,7 @@
  */
 import { ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
+import { ERRORS, type ErrorRow } from "../../src/protocol/errors.ts";
 import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type SharedStreamName, type ToWorker } from "./shared-messages.ts";
 import { streamFetch } from "./stream-fetch.ts";
@@ -20,8 +21,6 @@ const FACTS = ["featured", "standing"] as const;
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
 const TOGETHER_MS = 30;
-/** As the SDK's: after these codes, the service does not open one of several chats again. */
-const FINAL_FOR_CHAT = ["NO_LIVE_CHAT", "NOT_STORED", "INTERNAL"];
 /** How long the service waits, at least, before it tries again to open one of several chats. */
 const OPENS_AGAIN_MS = 30_000;
 /** A page that has not answered for this long is gone. */
@@ -129,13 +128,13 @@ function connect(): void {
   own.on("end", (end) => drop(end.videoId, "end", end));
   own.on("error", (error) => {
     const { videoId, code, message } = error;
+    const { status, retry = "never" }: Partial<ErrorRow> = ERRORS[code as keyof typeof ERRORS] ?? {};
     const [last] = newcomer() ?? [];
     if (!videoId && last) {
       drop(last, "alone", undefined);
       reconnect();
-    } else if (videoId && !begun.has(videoId) && !FINAL_FOR_CHAT.includes(code))
-      // The status that a stream of its own would be refused with.
-      videos.get(videoId)?.cut(new ChatError(code, message, { status: 503 }), OPENS_AGAIN_MS);
+    } else if (videoId && !begun.has(videoId) && retry === "relay")
+      videos.get(videoId)?.cut(new ChatError(code, message, { ...(status && { status }) }), OPENS_AGAIN_MS);
     else for (const [each] of asked) if (each === (videoId ?? each)) drop(each, "error", plain(error));
   });
 }

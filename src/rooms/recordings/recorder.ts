@@ -393,8 +393,8 @@ async function withStore<T>(
 }
 
 /**
- * The streams of a channel that are stored, but not to their end: those with an open room, and those that lack
- * a part (`lacksRest`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
+ * The streams of a channel that are stored, but not to their end: those with an open room, and those that
+ * lack a part (`lacksRest`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
  */
 async function unfinishedOf(channel: string, { settings, store }: RecorderParts): Promise<Set<string>> {
   const unfinished = new Set<string>();
