@@ -29,7 +29,7 @@ export class Service {
     // A text without a scheme gets one that is refused.
     this.#base = new URL(`${url}`.replace(/[\s/]*$/, "/"), "a://b");
     if (!/^https?:..[^/@]+\/[^?#]*$/.test(this.#base.href))
-      throw new TypeError("url: must be like http://host:8080/path.");
+      throw new TypeError("url: must be like http://host/path.");
     const { option, form } = stream ?? VIDEO;
     const named = [options?.[option] ?? []].flat();
     this.names = named.concat(options?.channels ?? []);

@@ -91,7 +91,7 @@ describe("a chat of the SDK", () => {
     ])
       assert.throws(
         () => chat(url, { videoId: "v" }),
-        /^TypeError: url: must be like http:\/\/host:8080\/path\.$/,
+        /^TypeError: url: must be like http:\/\/host\/path\.$/,
         url,
       );
     for (const options of [{ videoId: "" }, {}, { videoID: "v" }, undefined])
