@@ -61,6 +61,7 @@ export class SentVideos {
   /** For the videos of the request and of its places: the cursor up to which the client has everything. */
   readonly #cursors = new Map<string, number | undefined>();
   readonly #outcomes = new Map<string, VisitOutcome>();
+  readonly #listeners = new Set<() => void>();
 
   /** `videoIds`: those that the request names. `places`: where its channels resume. */
   constructor(videoIds: readonly string[], places: readonly (ChannelPlace | undefined)[]) {
@@ -68,7 +69,8 @@ export class SentVideos {
       this.#owners.set(videoId, this);
       this.#cursors.set(videoId, undefined);
     }
-    for (const place of places) if (place) this.#cursors.set(place.videoId, place.cursor);
+    for (const place of places.filter((each) => each !== undefined))
+      this.#cursors.set(place.videoId, laterOf(this.#cursors.get(place.videoId), place.cursor));
   }
 
   /** Whether the video is the owner's to send: from now on, if it has been nobody's. */
@@ -96,6 +98,13 @@ export class SentVideos {
     this.moved(videoId, cursor);
     this.#outcomes.set(videoId, outcome);
     this.#owners.delete(videoId);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Calls the listener at each release, until it is disposed of. */
+  onRelease(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 }
 
@@ -295,19 +304,31 @@ export class ChannelViewer {
         return broadcast.next;
       } else {
         this.#announce();
-        await broadcasts.changedSince(changes, this.#multiplex.gone);
+        await this.#changedSince(changes);
         writer = this.#writer(broadcast);
         lastVisit ??= this.#takenFrom(broadcast);
       }
     }
   }
 
+  /** As `Broadcasts.changedSince`; also resolves when a chat of the connection is over. */
+  async #changedSince(changes: number): Promise<void> {
+    const { broadcasts } = this.#parts.watch;
+    const { gone } = this.#multiplex;
+    const released = new AbortController();
+    using _ = this.#connection?.sent.onRelease(() => released.abort());
+    const signal = this.#connection ? AbortSignal.any([gone, released.signal]) : gone;
+    await broadcasts.changedSince(changes, signal).catch((error) => {
+      if (gone.aborted || !released.signal.aborted) throw error;
+    });
+  }
+
   /** The last visit to a broadcast whose video the connection had a chat of its own for, which is over. */
   #takenFrom({ videoId = "", isReopened }: Broadcast): LastVisit {
     const outcome = this.#connection?.sent.outcomeOf(videoId);
-    if (isReopened || !outcome || this.#takenOver.has(videoId)) return undefined;
+    if (!outcome || this.#takenOver.has(videoId)) return undefined;
     this.#takenOver.add(videoId);
-    return this.#report(videoId, outcome, undefined);
+    return isReopened ? undefined : this.#report(videoId, outcome, undefined);
   }
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */

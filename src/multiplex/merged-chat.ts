@@ -61,9 +61,7 @@ export async function readMerged(
     const read = channels.map((channel) => channel.run());
     const readAlone = async (chat: MergedChat) => {
       const outcome = await readChat(multiplex, chat, parts);
-      if (!outcome) return;
-      sent.release(chat.writer, outcome);
-      for (const { watch } of watches) watch.broadcasts.announce(); // it is theirs from now on
+      if (outcome) sent.release(chat.writer, outcome);
     };
     await parts.rooms.slices.each(chats, (chat) => read.push(readAlone(chat)));
     reserved[Symbol.dispose]();

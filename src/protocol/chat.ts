@@ -16,12 +16,12 @@ export function isReplayChat(chatType: ChatType): boolean {
   return chatType === "liveChatReplayRenderer";
 }
 
-/** The views of a chat: all messages, or Top chat, the upstream's selection of them. */
 /** How requests name the two chats of a video. */
 export const CHATS = ["live", "replay"] as const;
 
 export type Chat = (typeof CHATS)[number];
 
+/** The views of a chat: all messages, or Top chat, the upstream's selection of them. */
 export const CHAT_VIEWS = ["all", "top"] as const;
 
 export type ChatView = (typeof CHAT_VIEWS)[number];

@@ -263,8 +263,11 @@ class SharedChat {
     this.#giveUpPast = () => {
       past.close();
       const after = videoId === this.#videoId ? this.#at : undefined;
-      this.#open(init, cursor);
-      if (after !== undefined && after !== cursor) this.#emit("gap", { after, cursor });
+      if (after !== undefined && after >= cursor) this.#open({ ...init, cursor: after }, after);
+      else {
+        this.#open(init, cursor);
+        if (after !== undefined) this.#emit("gap", { after, cursor });
+      }
       goOn();
     };
     past.on("error", this.#giveUpPast); // or nothing is stored

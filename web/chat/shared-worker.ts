@@ -111,7 +111,7 @@ function connect(): void {
     ...{ backfill: 0, details: true, token: TOKEN, fetch: OF_VIDEOS },
     retry: (error: ChatError, attempt: number) => {
       const waitMs = waitAfter(error, attempt);
-      if (error.code === "CAPACITY" && newcomer()) return false;
+      if (error.code === "CAPACITY" && newcomer() && asked.some(([, { init }]) => init)) return false;
       if (!error.isFinal) for (const [, line] of asked) line.cut(error, waitMs);
       return error.isFinal ? undefined : waitMs;
     },

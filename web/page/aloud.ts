@@ -12,6 +12,8 @@ const PAUSE_MS = 2000;
 const MAX_WAITING = 500;
 
 interface Spoken {
+  /** The list that shows the row. */
+  log: HTMLElement;
   row: Row;
   /** Changes the row as later messages ask for it. */
   apply(row: Row): void;
@@ -29,8 +31,8 @@ export class Aloud {
     document.body.append(this.#voice);
   }
 
-  say(row: Row, apply: Spoken["apply"]): void {
-    const spoken = { row, apply };
+  say(spoken: Spoken): void {
+    const { row } = spoken;
     if (!row.message || !isPaid(row.message)) this.#newest = spoken;
     else if (this.#paid.length < MAX_WAITING) this.#paid.push(spoken);
     if (this.#timer === undefined) this.#speak();
@@ -43,10 +45,11 @@ export class Aloud {
     this.#voice.textContent = "";
   }
 
-  /** Forgets all messages. */
-  clear(): void {
-    this.#paid = [];
-    this.#newest = undefined;
+  /** Forgets the messages of a list. */
+  clear(log: HTMLElement): void {
+    this.#paid = this.#paid.filter((spoken) => spoken.log !== log);
+    if (this.#newest?.log === log) this.#newest = undefined;
+    if (this.#said?.log !== log) return;
     this.#said = undefined;
     this.#voice.textContent = "";
   }

@@ -165,7 +165,7 @@ export class Column {
 
   #clear(videoId: string): void {
     this.#log.clear();
-    this.#options.live.clear();
+    this.#options.live.clear(this.#chat);
     this.#transcript = this.#newTranscript();
     this.#above.begin();
     this.#stats.begin(videoId);

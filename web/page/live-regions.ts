@@ -38,7 +38,7 @@ export class LiveRegions {
   /** A row that the filters show has come. `apply` changes it as later messages ask for it. */
   say(log: HTMLElement, row: Row, apply: (row: Row) => void): void {
     const { quietUntil = 0 } = this.#regions.get(log) ?? {};
-    if (performance.now() >= quietUntil) this.#voice?.say(row, apply);
+    if (performance.now() >= quietUntil) this.#voice?.say({ log, row, apply });
   }
 
   /** Messages may have been deleted that are read aloud. */
@@ -46,9 +46,9 @@ export class LiveRegions {
     this.#voice?.check();
   }
 
-  /** Another chat begins. */
-  clear(): void {
-    this.#voice?.clear();
+  /** Another chat begins in this list. */
+  clear(log: HTMLElement): void {
+    this.#voice?.clear(log);
   }
 
   /** A backfill begins: its rows are not announced. */

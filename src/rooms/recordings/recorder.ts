@@ -343,8 +343,14 @@ async function stay(
   if (channel) await rememberChannel(videoId, channel, store);
   deleted.addEventListener("abort", leave);
   if (deleted.aborted) leave();
-  await reportUntilEnd(await entered.promise, sink, parts, run);
-  deleted.removeEventListener("abort", leave);
+  try {
+    await reportUntilEnd(await entered.promise, sink, parts, run);
+  } catch (error) {
+    leave();
+    throw error;
+  } finally {
+    deleted.removeEventListener("abort", leave);
+  }
   if (channel) await rememberChannel(videoId, channel, store);
   return (await recordOf(videoId, store))?.end ?? undefined;
 }
@@ -353,20 +359,23 @@ async function stay(
 async function reportUntilEnd(
   room: Room,
   sink: NullSink,
-  { store }: RecorderParts,
+  { store, clock }: RecorderParts,
   { report }: RecordingRun,
 ): Promise<void> {
   const { key, videoId } = room;
   const over = new AbortController();
   const isOver = sink.ended.then(() => over.abort("ended"));
-  try {
-    for await (const { value: why } of store.fact(key, "standing", over.signal))
-      report(
-        why ? { state: "waiting", videoId, error: withStop(`${why}`) } : { state: "recording", videoId },
-      );
-  } catch (error) {
-    if (!isUnavailable(error)) throw error;
-    report({ state: "recording", videoId });
+  while (!over.signal.aborted) {
+    try {
+      for await (const { value: why } of store.fact(key, "standing", over.signal))
+        report(
+          why ? { state: "waiting", videoId, error: withStop(`${why}`) } : { state: "recording", videoId },
+        );
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      report({ state: "recording", videoId });
+      await clock.sleep(STORE_MS, over.signal).catch(() => {});
+    }
   }
   await isOver;
 }

@@ -254,6 +254,29 @@ describe("channels on one connection with videos", () => {
     assert.deepEqual(back.ids, missed);
   });
 
+  it("with two names resume from the later place if both name one video", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    chat.say(10);
+    const there = await relay.enter({ videoId: LIVE, backfill: 500 });
+    const cursors = (await there.untilMessages(10)).map(({ cursor }) => cursor);
+    const [earlier = 0, later = 0] = [cursors[3], cursors[7]];
+    // This name is known first.
+    new ChannelVisitor(relay.service, undefined, { channels: channel.channelId });
+    await relay.advance(MINUTE);
+    for (const places of [
+      [later, earlier],
+      [earlier, later],
+    ]) {
+      const id = mergedIdOf({ cursors: [], places: places.map((cursor) => ({ videoId: LIVE, cursor })) });
+      const viewer = new ChannelVisitor(relay.service, id, { channels: `${HANDLE},${channel.channelId}` });
+      await relay.advance(MINUTE);
+      viewer.news();
+      assert.deepEqual(viewer.ids, there.ids.slice(8));
+      viewer.leave();
+    }
+  });
+
   it("begin their streams at the cursors of `cursors`", async () => {
     const { relay, channel } = watched();
     const { chat } = channel.broadcast(LIVE, { chat: CHAT });
