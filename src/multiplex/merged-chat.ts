@@ -1,6 +1,6 @@
 /**
- * The chats of a merged connection: each video's enters its room, again after a failure that may pass, and
- * each channel's follow each other.
+ * The chats of a merged connection. The chat of a video enters its room, and enters it again after a failure
+ * that may pass. The chats of a channel follow one another.
  */
 import { type ChannelPlace, laterOf, mergedIdOf } from "../protocol/cursor-vector.ts";
 import { ERRORS } from "../protocol/errors.ts";

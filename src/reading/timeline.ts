@@ -80,9 +80,10 @@ export class ReadingTimeline {
 
   /**
    * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the
-   * page's token; one batch unless that is late and does not join the page. `unread`: the gap that may be
-   * before the page; undefined if the room is new. A stored room always has one, however short it is: the
-   * old token is not used, so only a message that the room already has proves that the page joins it.
+   * page's token; one batch unless that is late and does not join the page: then a gap may be between them,
+   * also in a new room. `unread`: the gap that may be before the page; undefined if the room is new. A stored
+   * room always has such a suspected gap, however short it is: the old token is not used, so only a message
+   * that the room already has proves that the page joins it.
    */
   static opening(
     page: Page,
@@ -172,7 +173,8 @@ export class ReadingTimeline {
 
   /**
    * A page said that the chat is off. Returns the gap that may be before it: messages of the time before the
-   * first such page may be missing. Between it and the next one (`wasOff`), nobody can say anything.
+   * first such page may be missing. Between it and the next one (`wasOff`), nobody can say anything. The
+   * page with which the chat is back is measured from the last of them, as a fresh page.
    */
   foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
     const { gap } = this.#spanAtPage({ ...times, items: [] });
@@ -209,8 +211,8 @@ export class ReadingTimeline {
 
   /**
    * The time before a page, or between a page and the answer behind it. Messages may be missing if it is
-   * longer than the window, or if at least one was expected by the chat's rate. Later pages say nothing about
-   * that rate.
+   * longer than the window, or if at least one was expected by the chat's rate: behind a page with a chat
+   * message, `withAnswer` looks at the window alone. Later pages say nothing about that rate.
    */
   #spanAtPage(read: Read, replacesMuteToken = false): SpanBefore {
     const last = this.#lastRead;

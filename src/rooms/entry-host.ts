@@ -98,9 +98,9 @@ export interface LocalRoom {
 }
 
 /**
- * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
- * has ended, an opening or a release is of the video's other chat. If it has ended since its record was read,
- * the record's state counts: its head may not be that of the last message.
+ * The state of the open room on this instance (`local`); if it is not open here, its last state. If the
+ * record says that the chat has ended, an opening or a release concerns the video's other chat. If the chat
+ * ended after the record was read, the record decides, because its head may be too low.
  */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   const isOfOther = local === "bootstrapping" || local === "released";

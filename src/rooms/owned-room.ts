@@ -121,7 +121,10 @@ export class OwnedRoom {
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
 
-  /** Begins to poll at once. The hold is its own from now on. `room`: the one that has followed the chat. */
+  /**
+   * Starts to poll, first once the interval of the start is over, and to follow the log. The hold is its own
+   * from now on. `room`: the one that has followed the chat.
+   */
   constructor(
     hold: Hold,
     appender: Appender,
@@ -199,8 +202,8 @@ export class OwnedRoom {
   }
 
   /**
-   * Resolves when the room's end has reached its followers, even if that is the end of another owner, while
-   * the poller here waits. Rejects if the poller or the follower fails.
+   * Resolves when the room's end has reached its followers, also if another owner stored that end while the
+   * poller here was waiting. Rejects if the poller or the follower fails.
    */
   async untilEnd(): Promise<void> {
     await Promise.all([this.#polling, this.#following.then(() => this.#stopPolling())]);

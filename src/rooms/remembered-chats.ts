@@ -76,8 +76,8 @@ export interface Absent {
 export type Remembered = Ended | Absent;
 
 /**
- * Whether the video is opened again for this viewer, whom a chat that has ended or is not there may not
- * serve. `read`: reads the chats that are stored now. Rejects with `StoreError`.
+ * Whether this viewer needs the video opened again, because the remembered chat cannot serve it. `read`:
+ * reads the chats that are stored now. Rejects with `StoreError`.
  */
 export async function reopensFor(
   remembered: Remembered,

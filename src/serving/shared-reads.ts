@@ -21,8 +21,8 @@ const PAGE_MESSAGES = 100;
 /** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
 const MAX_PAGES = 32;
 /**
- * Maximum size of the text of their messages, which are kept, too, unless a single read has more; each
- * framing adds about as much.
+ * Maximum text of the reads that are kept. A larger read is kept alone. The frames of each form take about as
+ * much again.
  */
 const MAX_READ_BYTES = 4 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 /** A connection as its viewer sees it: full or not, drained, closed. It never throws. */
 import type { Form, Packet } from "./form.ts";
 
-/** One open connection, to which a viewer's bytes go. No method throws, whatever its state. */
+/** One open connection, to which a viewer's bytes go. */
 export interface Sink {
   /** The form of everything written to it. */
   readonly form: Form;

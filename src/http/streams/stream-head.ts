@@ -104,7 +104,7 @@ export function openBody(
   if (isHead) return new HeadSink(response, forms.bare, onClosed);
   if (!isTaken) return new ResponseSink(response, forms.bare, backpressure, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
-  // Corked for this turn, so that the head and the first frames leave in one write.
+  // Corked for this turn, so that the head, `init` and what the tail already holds leave in one write.
   inFlight.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());

@@ -44,7 +44,7 @@ export class Broadcasts {
   #newest: Broadcast = { videoId: undefined };
   /** All videos that are live, in the order of their ids. Call `announce` after a change. */
   live: readonly string[] = [];
-  /** Set if there is no such channel. */
+  /** Why nobody can watch it: there is no such channel, or its first look was refused. */
   absent: RelayError | undefined;
   #changes = 0;
   /** One promise for all that wait would keep those that leave until the next change. */

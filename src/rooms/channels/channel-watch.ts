@@ -98,11 +98,11 @@ export class ChannelWatch implements WatchedChannel {
   /** The chosen stream whose chat goes on after its end. */
   #reopened: string | undefined;
   #watchers = 0;
-  /** The address of the first of them, who may have left. */
+  /** The address of the first watcher, who may have left. */
   #address = "";
   /** The look that waits for its turn. */
   #queued: QueuedOpening<unknown> | undefined;
-  /** How many of them are recordings. */
+  /** How many watchers are recordings. */
   #recorders = 0;
   /** How often in a row the channel, which is known, was not found. */
   #absences = 0;

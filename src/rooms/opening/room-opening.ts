@@ -222,8 +222,8 @@ async function storeChat(
   const start = { ...first, ...shown, intervalMs: intervalAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
-  // `hold.head` is the head before this append, which the room reads from the log like any other. The viewers
-  // that waited for a replay get all of it, so nothing counts as history.
+  // `hold.head` is the head before this append: the room begins there, and reads the append from the log like
+  // any other. The viewers that waited for a replay get all of it, so nothing counts as history.
   const historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
   return { is: "opened", owned, historyEnd };
 }

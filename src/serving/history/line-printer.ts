@@ -22,7 +22,7 @@ export function usesColor(
   return isTerminal && !NO_COLOR && TERM !== "dumb";
 }
 
-/** How many names, and how many deletions, are remembered: a deletion names its author. */
+/** Maximum names, and maximum deletions, to remember: a printed deletion names its author. */
 const MAX_KNOWN = 5000;
 
 const AUTHOR_STYLES: ReadonlyMap<string, Style> = new Map<string, Style>([
