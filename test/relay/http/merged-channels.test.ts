@@ -63,6 +63,32 @@ describe("the query of several chats", () => {
     });
 });
 
+/** A connection of a video and its channel, whose chat has said two messages. */
+async function sentBoth() {
+  const { relay, channel, upstream } = watched();
+  const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+  const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
+  await relay.advance(MINUTE);
+  const said = chat.say(2);
+  await relay.advance(MINUTE);
+  return { relay, channel, upstream, chat, viewer, said };
+}
+
+/** The same of a stream that had no chat before its start, and has said three messages since. */
+async function startedLater() {
+  const { relay, channel, in: inMs } = watched();
+  const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
+  stream.chat.change({ kind: "off", stream: "upcoming" });
+  const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
+  await relay.advance(MINUTE);
+  assert.ok(viewer.news().includes(`error ${LIVE} NO_LIVE_CHAT`));
+  stream.start();
+  await relay.advance(2 * MINUTE);
+  const said = stream.chat.say(3);
+  await relay.advance(3 * MINUTE);
+  return { relay, channel, viewer, said };
+}
+
 describe("channels on one connection with videos", () => {
   it("send their streams one after the other beside the videos, and resume exactly by one id", async () => {
     const { relay, channel, upstream } = watched();
@@ -119,27 +145,13 @@ describe("channels on one connection with videos", () => {
   });
 
   it("send a video that the request names as well, once it has a chat", async () => {
-    const { relay, channel, in: inMs } = watched();
-    const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
-    stream.chat.change({ kind: "off", stream: "upcoming" });
-    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
-    await relay.advance(MINUTE);
-    assert.ok(viewer.news().includes(`error ${LIVE} NO_LIVE_CHAT`));
-    stream.start();
-    await relay.advance(2 * MINUTE);
-    const said = stream.chat.say(3);
-    await relay.advance(3 * MINUTE);
+    const { viewer, said } = await startedLater();
     assert.deepEqual(viewer.news().slice(-3), [`channel live ${LIVE}`, `init ${LIVE}`, `message ${LIVE}`]);
     assert.deepEqual(viewer.ids, said);
   });
 
   it("send the rest of a video that the request names as well, whose room has failed, and resume it", async () => {
-    const { relay, channel, upstream } = watched();
-    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
-    await relay.advance(MINUTE);
-    const said = chat.say(2);
-    await relay.advance(MINUTE);
+    const { relay, upstream, chat, viewer, said } = await sentBoth();
     const times = Number.POSITIVE_INFINITY;
     const outage = upstream.fault({ on: "get_live_chat", times, as: { status: 503 } });
     await relay.advance(4 * MINUTE);
@@ -159,12 +171,7 @@ describe("channels on one connection with videos", () => {
   });
 
   it("send a video that the request names as well, if its chat goes on after its end", async () => {
-    const { relay, channel } = watched();
-    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
-    await relay.advance(MINUTE);
-    const said = chat.say(2);
-    await relay.advance(MINUTE);
+    const { relay, chat, viewer, said } = await sentBoth();
     await endFalsely(relay, chat);
     await relay.advance(MINUTE);
     const end = [`end ${LIVE} no more continuations`, "channel waiting"];
@@ -176,15 +183,7 @@ describe("channels on one connection with videos", () => {
   });
 
   it("go on with a video that the request names, and with the next stream, and resume both exactly", async () => {
-    const { relay, channel, in: inMs } = watched();
-    const stream = channel.broadcast(LIVE, { chat: CHAT, startsAt: inMs(3 * MINUTE) });
-    stream.chat.change({ kind: "off", stream: "upcoming" });
-    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
-    await relay.advance(MINUTE);
-    stream.start();
-    await relay.advance(2 * MINUTE);
-    const said = stream.chat.say(3);
-    await relay.advance(2 * MINUTE);
+    const { relay, channel, viewer, said } = await startedLater();
     const next = channel.broadcast(NEXT, { chat: CHAT });
     await relay.advance(2 * MINUTE);
     said.push(...next.chat.say(2));
@@ -200,12 +199,7 @@ describe("channels on one connection with videos", () => {
   });
 
   it("turn back to a video that went on after its end, and that the request names as well", async () => {
-    const { relay, channel } = watched();
-    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
-    const viewer = new ChannelVisitor(relay.service, undefined, BOTH);
-    await relay.advance(MINUTE);
-    const said = chat.say(2);
-    await relay.advance(MINUTE);
+    const { relay, channel, chat, viewer, said } = await sentBoth();
     await endFalsely(relay, chat);
     await relay.advance(MINUTE);
     const newer = channel.broadcast(NEXT, { chat: CHAT });

@@ -122,6 +122,17 @@ async function endedUnread(times: number, settings = {}) {
   };
 }
 
+/** A service that was stopped while it recorded a stream, and whose channel is not found any more. */
+async function stoppedAndGone() {
+  const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
+  const live = stream("live-first1");
+  live.chat.say(3);
+  await relay.advance(2 * MINUTE);
+  channel.change({ state: "gone" });
+  await relay.stop();
+  return { relay, live, startAgain, isRead };
+}
+
 describe("a recorded channel", () => {
   it("is recorded through a day of three streams, with hours between them, new times, a wall and a kill", async () => {
     const { relay, upstream, stream, killAndStart, in: from } = recorded({}, { hasDisk: true });
@@ -368,24 +379,14 @@ describe("a recorded channel", () => {
   });
 
   it("goes on with its stream after a restart, though it is not found any more", async () => {
-    const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
-    const live = stream("live-first1");
-    live.chat.say(3);
-    await relay.advance(2 * MINUTE);
-    channel.change({ state: "gone" });
-    await relay.stop();
+    const { relay, live, startAgain, isRead } = await stoppedAndGone();
     startAgain();
     await relay.advance(10 * MINUTE);
     assert.ok(isRead(live.videoId));
   });
 
   it("goes on with its stream after a restart, though the store fails at first, and it is not found", async () => {
-    const { relay, channel, stream, startAgain, isRead } = recorded({}, { hasDisk: true });
-    const live = stream("live-first1");
-    live.chat.say(3);
-    await relay.advance(2 * MINUTE);
-    channel.change({ state: "gone" });
-    await relay.stop();
+    const { relay, live, startAgain, isRead } = await stoppedAndGone();
     relay.disk.goneUntil = Number.POSITIVE_INFINITY;
     startAgain();
     await relay.advance(MINUTE);
