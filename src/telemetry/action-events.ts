@@ -9,8 +9,9 @@ const DROP_REASONS = ["unknown", ...KNOWN_DROP_REASONS] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** Why actions of one kind became no message. */
+/** Actions of one kind that became no message for one reason. */
 export interface DroppedActions {
+  kind: string;
   reason: Exclude<DropReason, "bug">;
   count: number;
   /** The first of them as JSON, shortened. */
@@ -33,8 +34,8 @@ export class ActionEvents {
   readonly #log: Logger;
   readonly #count: Counter<"kind" | "reason">;
   readonly #known = new Set<string>();
+  /** Kinds and reasons that have been counted by name. */
   readonly #seen = new Set<string>();
-  readonly #buggy = new Set<string>();
 
   constructor(log: Logger, { reading }: MetricMakers) {
     this.#log = log;
@@ -54,9 +55,9 @@ export class ActionEvents {
     }
   }
 
-  dropped(dropped: ReadonlyMap<string, DroppedActions>): void {
-    for (const [kind, { reason, count, sample }] of dropped) {
-      if (this.#counted(this.#seen, kind, reason, count) && reason !== "silent") {
+  dropped(dropped: readonly DroppedActions[]): void {
+    for (const { kind, reason, count, sample } of dropped) {
+      if (this.#isFirst(kind, reason, count) && reason !== "silent") {
         this.#log.warn({ kind, reason, sample }, "an upstream action was not relayed");
       }
     }
@@ -64,7 +65,7 @@ export class ActionEvents {
 
   /** A bug in a reader: logged with its stack the first time that a kind shows it. */
   readerFailed({ kind, error, sample }: ReaderBug): void {
-    if (this.#counted(this.#buggy, kind, "bug", 1)) {
+    if (this.#isFirst(kind, "bug", 1)) {
       this.#log.error(
         { kind, sample, err: error },
         "a reader failed on an upstream action, which was not relayed",
@@ -72,12 +73,13 @@ export class ActionEvents {
     }
   }
 
-  /** Whether the kind is counted by its name for the first time. */
-  #counted(seen: Set<string>, kind: string, reason: DropReason, count: number): boolean {
-    const isNew = !seen.has(kind);
-    const isNamed = !isNew || this.#known.has(kind) || seen.size < MAX_KINDS;
+  /** Counts the actions. Returns whether they are the first that are counted by this kind and reason. */
+  #isFirst(kind: string, reason: DropReason, count: number): boolean {
+    const name = `${reason} ${kind}`;
+    const isNew = !this.#seen.has(name);
+    const isNamed = !isNew || this.#known.has(kind) || this.#seen.size < MAX_KINDS;
     this.#count.inc({ kind: isNamed ? kind : OTHER_KINDS, reason }, count);
-    if (isNamed) seen.add(kind);
+    if (isNamed) this.#seen.add(name);
     return isNew && isNamed;
   }
 }

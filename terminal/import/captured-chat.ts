@@ -87,7 +87,7 @@ export async function* capturedBatches(
       items.push(...read.items);
       panels = read.panels;
       lost += read.bugs.length;
-      for (const { reason, count } of read.dropped.values()) lost += reason === "silent" ? 0 : count;
+      for (const { reason, count } of read.dropped) lost += reason === "silent" ? 0 : count;
     }
     yield {
       chat,

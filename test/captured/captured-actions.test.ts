@@ -41,7 +41,7 @@ const FILES = [
 function linesOf(name: string): string[] {
   return capturedActions(name).map((action) => {
     const { messages, dropped } = read([action]);
-    return `${name} ${[...messages.map((message) => JSON.stringify(message)), ...dropped.keys()].join(" ")}`;
+    return `${name} ${[...messages.map((message) => JSON.stringify(message)), ...dropped.map(({ kind }) => kind)].join(" ")}`;
   });
 }
 
@@ -123,7 +123,7 @@ test("no captured action is unknown or broken, and all silent ones are listed", 
   for (const name of FILES) {
     const { messages, dropped } = read(capturedActions(name));
     actions += messages.length;
-    for (const [kind, { reason, sample, count }] of dropped) {
+    for (const { kind, reason, sample, count } of dropped) {
       assert.equal(reason, "silent", `${name}: ${kind} ${sample}`);
       silent.add(kind);
       actions += count;

@@ -34,7 +34,7 @@ import type { TimeOfDay } from "./timestamp.ts";
 
 const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
-/** Maximum number of kinds that one call counts by name; all others are counted together. */
+/** Maximum number of kinds and reasons that one call counts by name; the other kinds are counted together. */
 const MAX_KINDS = 50;
 /** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
@@ -84,8 +84,8 @@ class Collector {
   readonly items: Item[] = [];
   /** The ids of the polls among the items: a poll whose content did not change is not repeated. */
   readonly #polls = new Set<string>();
-  /** By kind: the renderer's key of a chat item, else the action's. */
-  readonly dropped = new Map<string, DroppedActions>();
+  /** One for each kind (the renderer's key of a chat item, else the action's) and reason. */
+  readonly dropped: DroppedActions[] = [];
   /** Actions for which a reader failed. */
   readonly bugs: ReaderBug[] = [];
   /** The panels after the actions taken until now. */
@@ -118,11 +118,12 @@ class Collector {
   }
 
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
+    const named = (name: string) => this.dropped.find((one) => one.kind === name && one.reason === reason);
     const name = cut(kind, MAX_KIND_LENGTH);
-    const key = this.dropped.has(name) || this.dropped.size < MAX_KINDS - 1 ? name : OTHER_KINDS;
-    const counted = this.dropped.get(key);
+    const isFull = this.dropped.length >= MAX_KINDS - 1;
+    const counted = named(name) ?? (isFull ? named(OTHER_KINDS) : undefined);
     if (counted) counted.count++;
-    else this.dropped.set(key, { reason, count: 1, sample: sampleOf(action) });
+    else this.dropped.push({ kind: isFull ? OTHER_KINDS : name, reason, count: 1, sample: sampleOf(action) });
   }
 }
 

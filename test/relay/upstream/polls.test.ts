@@ -78,8 +78,10 @@ it("a poll in a banner closes just before its banner is removed, also by a later
 it("the closing of a poll that was closed before, or never shown, gives no message", () => {
   const { messages, dropped } = read([POLL_CLOSED, POLL_OPENED, POLL_CLOSED, POLL_CLOSED]);
   assert.equal(messages.length, 2);
-  const silent = dropped.get("closeLiveChatActionPanelAction");
-  assert.deepEqual([silent?.reason, silent?.count], ["silent", 2]);
+  assert.deepEqual(
+    dropped.map(({ reason, count }) => [reason, count]),
+    [["silent", 2]],
+  );
 });
 
 it("the id changes with the poll's contents, and only with them", () => {
@@ -100,7 +102,7 @@ it("an update with the contents of the opening gives no message", () => {
   const opened = read([POLL_OPENED]);
   const again = read([updated("0 votes")], opened.panels);
   assert.deepEqual([again.messages, again.panels], [[], opened.panels]);
-  assert.equal(again.dropped.get("updateLiveChatPollAction")?.reason, "silent");
+  assert.equal(again.dropped[0]?.reason, "silent");
 });
 
 it("a repeated state gives one message per answer, with the same id in every answer", () => {

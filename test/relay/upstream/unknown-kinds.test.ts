@@ -1,4 +1,4 @@
-/** Kinds that the upstream may add: they are counted and logged by name, and the stream continues. */
+/** Kinds that the upstream may add, or break: they are counted and logged by name, and the stream continues. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
@@ -8,6 +8,7 @@ import { READERS } from "../../../src/upstream/readers/reader-by-kind.ts";
 import { adding, TEXT } from "../../support/chat-items.ts";
 import { bannered, ticking } from "../../support/every-kind.ts";
 import { openStream, textAction } from "../../support/opening.ts";
+import { POLL_UPDATED } from "../../support/poll-items.ts";
 import { startRelay } from "../../support/relay.ts";
 import { CONTEXT } from "../../support/room-log.ts";
 
@@ -56,6 +57,26 @@ it("new renderers, actions and wrappers show in metrics and log, and the stream 
   }
 });
 
+it("a broken action is counted and logged, even if one of its kind carried nothing new before", async () => {
+  const lines: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => lines.push(line) }));
+  const kind = "updateLiveChatPollAction";
+  const take = (...actions: unknown[]) => telemetry.actions.dropped(readActions(actions, CONTEXT).dropped);
+  take(POLL_UPDATED, POLL_UPDATED);
+  assert.deepEqual(lines, []);
+  const broken = { [kind]: null };
+  take(POLL_UPDATED, POLL_UPDATED, broken, broken);
+  take(broken);
+  const logged = lines.map((line) => JSON.parse(line)).map((line) => [line.kind, line.reason, line.sample]);
+  assert.deepEqual(logged, [[kind, "broken", JSON.stringify(broken)]]);
+  const metrics = await telemetry.registry.metrics();
+  for (const [reason, count] of [
+    ["silent", 2],
+    ["broken", 3],
+  ])
+    assert.ok(metrics.includes(`relay_dropped_actions_total{kind="${kind}",reason="${reason}"} ${count}\n`));
+});
+
 it("a reader that fails is logged as an internal bug with its stack, counted separately, and the chat continues", async () => {
   const lines: string[] = [];
   const telemetry = new Telemetry(pino({ level: "error" }, { write: (line: string) => lines.push(line) }));
@@ -75,7 +96,7 @@ it("a reader that fails is logged as an internal bug with its stack, counted sep
     throw new TypeError("a bug");
   }
   const { items, dropped, bugs } = readActions([failing(), textAction("after"), failing()], CONTEXT);
-  assert.deepEqual([items.map(({ message }) => message.id), dropped.size], [["after"], 0]);
+  assert.deepEqual([items.map(({ message }) => message.id), dropped], [["after"], []]);
   for (const bug of bugs) telemetry.actions.readerFailed(bug);
   const [line, ...others] = lines.map((text) => JSON.parse(text));
   assert.deepEqual([line.kind, line.err.message, others], ["addChatItemAction", "a bug", []]);
