@@ -2,6 +2,7 @@
  * One chat for all its viewers: follows the room's log in the store and passes each new batch to its
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
+
 import type { Clock } from "../base/clock.ts";
 import {
   type Chat,
@@ -16,7 +17,7 @@ import {
 import { type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { retryRead } from "../store/retry-read.ts";
+import { retryRead } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";

@@ -11,8 +11,7 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
 import { type Featured, readChosen } from "./featured.ts";
 import type { FactMark, Followers } from "./follow.ts";
-import type { RoomRecord, Store } from "./port.ts";
-import { retryRead } from "./retry-read.ts";
+import { type RoomRecord, retryRead, type Store } from "./port.ts";
 
 interface Facts {
   /** The featured message; undefined if there is none. */

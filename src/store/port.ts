@@ -3,6 +3,8 @@
  * reaches a viewer is durable. Every store passes the same contract suite. `ownership.ts` decides who may
  * append.
  */
+import type { Clock } from "../base/clock.ts";
+import { retry } from "../base/retry.ts";
 import type { Chat, FactName, RoomEnd } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -378,4 +380,14 @@ export function ifUnavailable<T>(value: T): (error: unknown) => T {
     if (!isUnavailable(error)) throw error;
     return value;
   };
+}
+
+const WAITS = { firstMs: 100, maxMs: 5000 };
+
+/**
+ * The result of a read, once the store is available. Rejects with the signal's reason, and at once with any
+ * other error of the read.
+ */
+export function retryRead<T>(clock: Clock, signal: AbortSignal, read: () => Promise<T>): Promise<T> {
+  return retry(WAITS, clock, signal, isUnavailable, read);
 }
