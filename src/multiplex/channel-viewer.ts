@@ -4,8 +4,6 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../base/clock.ts";
-import { Deadline } from "../base/deadline.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
@@ -20,9 +18,8 @@ import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
 import { type MultiplexParts, MultiplexViewer, type VisitOutcome } from "./multiplex-viewer.ts";
+import type { SentVideos } from "./sent-videos.ts";
 
-/** How long a client waits for the first look at a channel before it gets a state without one. */
-const FIRST_LOOK_MS = 2000;
 /** Shown to a client if its answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
 /** A client's video counts as another channel's if its own channel cannot be found out for this long. */
@@ -49,63 +46,6 @@ export interface ChannelRequest {
   begins?: ReadonlyMap<string, number>;
   /** The viewer's address, or its network. */
   address: string;
-}
-
-/**
- * What the client of a connection with several chats has of each video. Each is sent once, by the first that
- * names it. After the end of one that the request names, it is a channel's, which goes on after ends and
- * failures.
- */
-export class SentVideos {
-  readonly #owners = new Map<string, unknown>();
-  /** For the videos of the request and of its places: the cursor up to which the client has everything. */
-  readonly #cursors = new Map<string, number | undefined>();
-  readonly #outcomes = new Map<string, VisitOutcome>();
-  readonly #listeners = new Set<() => void>();
-
-  /** `videoIds`: those that the request names. `places`: where its channels resume. */
-  constructor(videoIds: readonly string[], places: readonly (ChannelPlace | undefined)[]) {
-    for (const videoId of videoIds) {
-      this.#owners.set(videoId, this);
-      this.#cursors.set(videoId, undefined);
-    }
-    for (const place of places.filter((each) => each !== undefined))
-      this.#cursors.set(place.videoId, laterOf(this.#cursors.get(place.videoId), place.cursor));
-  }
-
-  /** Whether the video is the owner's to send: from now on, if it has been nobody's. */
-  isOf(owner: object, videoId: string): boolean {
-    return this.#owners.getOrInsert(videoId, owner) === owner;
-  }
-
-  /** The cursor up to which the client has the video, whichever chat has sent it. */
-  cursorOf(videoId: string): number | undefined {
-    return this.#cursors.get(videoId);
-  }
-
-  /** The client has the video up to this cursor. */
-  moved(videoId: string, cursor: number | undefined): void {
-    if (this.#cursors.has(videoId)) this.#cursors.set(videoId, laterOf(this.#cursors.get(videoId), cursor));
-  }
-
-  /** How the chat of a video that the request names ended for the connection; undefined if it has not. */
-  outcomeOf(videoId: string): VisitOutcome | undefined {
-    return this.#outcomes.get(videoId);
-  }
-
-  /** The chat of a video that the request names, which this has written, is over for the connection. */
-  release({ videoId, cursor }: ChatWriter, outcome: VisitOutcome): void {
-    this.moved(videoId, cursor);
-    this.#outcomes.set(videoId, outcome);
-    this.#owners.delete(videoId);
-    for (const listener of [...this.#listeners]) listener();
-  }
-
-  /** Calls the listener at each release, until it is disposed of. */
-  onRelease(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
-  }
 }
 
 /** A connection that carries other chats as well. */
@@ -156,23 +96,6 @@ export function nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to,
   const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
   if (isLeft && lacksRest && lastVisit === undefined) return "rest";
   return hasNext ? "next" : "wait";
-}
-
-/**
- * Resolves after the first look at a channel, or after two seconds. Rejects with `RelayError` NO_LIVE_CHAT if
- * the channel does not exist, and with the reason of `gone`.
- */
-export async function firstLook(
-  { broadcasts }: WatchedChannel,
-  clock: Clock,
-  gone: AbortSignal,
-): Promise<void> {
-  using limit = new Deadline(clock, FIRST_LOOK_MS);
-  try {
-    await broadcasts.known(AbortSignal.any([gone, limit.signal]));
-  } catch (error) {
-    if (gone.aborted || !limit.signal.aborted) throw error;
-  }
 }
 
 export class ChannelViewer {
@@ -244,7 +167,7 @@ export class ChannelViewer {
     const { broadcasts } = watch;
     const { resume: place } = this.#request;
     // The answer of a single channel begins after it.
-    if (this.#connection) await firstLook(watch, clock, this.#multiplex.gone);
+    if (this.#connection) await broadcasts.firstLook(clock, this.#multiplex.gone);
     if (!broadcasts.state) this.#announce(UNSEEN);
     await broadcasts.known(this.#multiplex.gone);
     videoChannels.learn(watch.names);

@@ -5,7 +5,7 @@
 import { type ChannelPlace, laterOf, mergedIdOf } from "../protocol/cursor-vector.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
-import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer } from "./channel-viewer.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
 import {
@@ -14,6 +14,7 @@ import {
   MultiplexViewer,
   type VisitOutcome,
 } from "./multiplex-viewer.ts";
+import { SentVideos } from "./sent-videos.ts";
 
 interface MergedChat {
   request: ChatRequest;

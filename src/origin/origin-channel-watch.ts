@@ -106,7 +106,7 @@ export class OriginChannelWatch implements WatchedChannel {
   async #watch(signal: AbortSignal): Promise<void> {
     const { origin, clock } = this.#parts;
     const waits = new ReopenWaits(clock);
-    while (!signal.aborted && !this.broadcasts.absent) {
+    while (!signal.aborted && !this.broadcasts.refusal) {
       try {
         using lines = await origin.channel(this.channel, signal);
         waits.opened();
@@ -163,7 +163,7 @@ export class OriginChannelWatch implements WatchedChannel {
     const { state: current } = this.broadcasts;
     const isAbsent = refusal === error && refusal.code === "NO_LIVE_CHAT";
     if (isAbsent && !this.isKnown && !this.#wasKnown) {
-      this.broadcasts.absent = refusal;
+      this.broadcasts.refusal = refusal;
       this.broadcasts.announce();
     } else if (!current || (isAbsent && current.videoId === undefined)) this.#wait(refusal);
   }

@@ -1,11 +1,6 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
 
-import {
-  type ChannelParts,
-  type ChannelRequest,
-  ChannelViewer,
-  firstLook,
-} from "../../multiplex/channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer } from "../../multiplex/channel-viewer.ts";
 import type { BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
@@ -72,8 +67,8 @@ export function parsePlace(text: string | undefined): ChannelPlace | undefined {
 }
 
 /**
- * Resolves as `firstLook` does. The viewer counts towards the limits meanwhile. Rejects with `RelayError`:
- * NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the reason of `gone`.
+ * Resolves as `Broadcasts.firstLook` does. The viewer counts towards the limits meanwhile. Rejects with
+ * `RelayError` NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the reason of `gone`.
  */
 async function seen(
   { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
@@ -84,7 +79,7 @@ async function seen(
   const place = { end: () => stopped.abort() };
   try {
     using _ = rooms.countWaiting(place);
-    await firstLook(watch, clock, AbortSignal.any([gone, stopped.signal]));
+    await watch.broadcasts.firstLook(clock, AbortSignal.any([gone, stopped.signal]));
   } catch (error) {
     if (gone.aborted || !stopped.signal.aborted) throw error;
   }

@@ -3,9 +3,13 @@
  * viewer is a place in this list, with a cursor: it is sent each broadcast up to the cursor at which the
  * channel turned to another one, however slowly it reads, and then goes on to the next.
  */
-import { unlessAborted } from "../../base/deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { RelayError } from "../../protocol/errors.ts";
+
+/** How long a client waits for the first look at a channel before it gets a state without one. */
+const FIRST_LOOK_MS = 2000;
 
 /**
  * A time in which the channel's stream was one video. Each entry of the list points to the next, so that one
@@ -45,7 +49,7 @@ export class Broadcasts {
   /** All videos that are live, in the order of their ids. Call `announce` after a change. */
   live: readonly string[] = [];
   /** Why nobody can watch it: there is no such channel, or its first look was refused. */
-  absent: RelayError | undefined;
+  refusal: RelayError | undefined;
   #changes = 0;
   /** One promise for all that wait would keep those that leave until the next change. */
   readonly #listeners = new Set<() => void>();
@@ -111,8 +115,8 @@ export class Broadcasts {
   }
 
   /**
-   * Resolves once there have been more changes than that. Rejects with `RelayError` NO_LIVE_CHAT if there is
-   * no such channel, and with the signal's reason.
+   * Resolves once there have been more changes than that. Rejects with `refusal`, and with the signal's
+   * reason.
    */
   async changedSince(changes: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
@@ -121,7 +125,7 @@ export class Broadcasts {
       using _ = this.onChange(resolve);
       await unlessAborted(promise, signal);
     }
-    if (this.absent) throw this.absent;
+    if (this.refusal) throw this.refusal;
   }
 
   /** Call it after each change. */
@@ -133,9 +137,19 @@ export class Broadcasts {
   /** Resolves to the channel's state once it is known. Rejects as `changedSince` does. */
   async known(signal: AbortSignal): Promise<ChannelState> {
     for (;;) {
-      if (this.absent) throw this.absent;
+      if (this.refusal) throw this.refusal;
       if (this.#state) return this.#state;
       await this.changedSince(this.#changes, signal);
+    }
+  }
+
+  /** Resolves after the first look, or after two seconds. Rejects as `changedSince` does. */
+  async firstLook(clock: Clock, signal: AbortSignal): Promise<void> {
+    using limit = new Deadline(clock, FIRST_LOOK_MS);
+    try {
+      await this.known(AbortSignal.any([signal, limit.signal]));
+    } catch (error) {
+      if (signal.aborted || !limit.signal.aborted) throw error;
     }
   }
 }

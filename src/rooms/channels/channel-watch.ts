@@ -153,7 +153,7 @@ export class ChannelWatch implements WatchedChannel {
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
     // The abort has ended the first look.
-    if (!this.broadcasts.state && !this.broadcasts.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
+    if (!this.broadcasts.state && !this.broadcasts.refusal) this.#dueAt = Number.NEGATIVE_INFINITY;
     this.onUnwatched?.();
   }
 
@@ -166,7 +166,7 @@ export class ChannelWatch implements WatchedChannel {
     try {
       for (;;) {
         const { changes } = this.broadcasts;
-        if (this.broadcasts.absent) throw this.broadcasts.absent;
+        if (this.broadcasts.refusal) throw this.broadcasts.refusal;
         if (this.broadcasts.state) yield this.#view();
         await this.broadcasts.changedSince(changes, signal);
       }
@@ -270,7 +270,7 @@ export class ChannelWatch implements WatchedChannel {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#parts;
-    while (!signal.aborted && !this.broadcasts.absent) {
+    while (!signal.aborted && !this.broadcasts.refusal) {
       const { promise: woken, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
       const now = clock.monotonic();
@@ -374,14 +374,14 @@ export class ChannelWatch implements WatchedChannel {
     const isRefused = error instanceof RelayError && error.code === "CAPACITY";
     if (isRefused && !this.broadcasts.state) {
       this.#dueAt = Number.NEGATIVE_INFINITY; // the next viewer's watch looks at once
-      this.broadcasts.absent = error;
+      this.broadcasts.refusal = error;
       this.broadcasts.announce();
       return;
     }
     const isUnknown = isAbsent && !(await this.#wasSeen());
     if (signal.aborted) return;
     if (isUnknown) {
-      this.broadcasts.absent = error;
+      this.broadcasts.refusal = error;
       this.broadcasts.announce();
       return;
     }
