@@ -51,11 +51,6 @@ export interface OwnedRoomParts extends RoomParts {
     };
 }
 
-/** What decides when a hidden chat is over. */
-export function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
-  return new HiddenTime(egresses.witness, settings.hiddenMs);
-}
-
 /** Whether a room could continue from its checkpoint: it was neither ended, nor released, nor failed. */
 export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
   return room?.end === null && isReadable(room);
@@ -149,7 +144,7 @@ export class OwnedRoom {
       about,
       appender,
       hold,
-      hidden: hiddenTime(parts),
+      hidden: new HiddenTime(parts),
       priorityMs: (isQuiet) => {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });

@@ -5,7 +5,7 @@
  */
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
-import { isUnavailable, READ_MESSAGES } from "../store/port.ts";
+import { EXAMINED_MESSAGES, isUnavailable, READ_MESSAGES } from "../store/port.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
@@ -13,9 +13,6 @@ import { backfillCount, resumeCursor } from "./resume.ts";
 import type { Room } from "./room.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
 import { rareTypesOf } from "./type-filter.ts";
-
-/** Messages examined for a backfill whose filter needs more than the type. */
-const MAX_EXAMINED = 20_000;
 
 /**
  * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
@@ -184,7 +181,7 @@ export class Starts {
     end: number,
   ): Promise<number | undefined> {
     const types = rareTypesOf(filter.counted);
-    let left = filter.isOfTypes ? Number.POSITIVE_INFINITY : MAX_EXAMINED;
+    let left = filter.isOfTypes ? Number.POSITIVE_INFINITY : EXAMINED_MESSAGES;
     let start: number | undefined;
     for (let to = end, missing = count; missing > 0 && left > 0 && to > floor; left -= READ_MESSAGES) {
       const limit = types && filter.isOfTypes ? missing : READ_MESSAGES;

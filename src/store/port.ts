@@ -39,6 +39,12 @@ export interface RoomRecord {
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 export const READ_MESSAGES = 500;
 
+/**
+ * Maximum stored messages that one question examines if no index finds them: a page of history, a backfill
+ * whose filter needs more than the type. The activity of a room counts this many.
+ */
+export const EXAMINED_MESSAGES = 20_000;
+
 /** One room in a list of rooms. Times are wall milliseconds. */
 export interface RoomSummary
   extends Pick<RoomRecord, "key" | "floor" | "head" | "end" | "readAgoMs" | "video"> {

@@ -236,9 +236,8 @@ export class ChannelWatch implements WatchedChannel {
 
   /** A page says that the chat is hidden: as in its room, it is over once it has been for too long. */
   async #staysHidden(videoId: string, absence: Absence): Promise<void> {
-    const { egresses, settings, store } = this.#parts;
-    const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
-    const room = await store.getRoom(videoId).catch(ifUnavailable(undefined));
+    const hidden = new HiddenTime(this.#parts);
+    const room = await this.#parts.store.getRoom(videoId).catch(ifUnavailable(undefined));
     const trouble = this.#troubles.get(videoId) ?? {};
     trouble.notHiddenAt = hidden.notHiddenAfter(absence, trouble.notHiddenAt ?? (room && notHiddenAt(room)));
     this.#takeStanding(videoId, hidden.settled(absence, trouble.notHiddenAt));

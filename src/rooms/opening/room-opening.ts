@@ -17,6 +17,7 @@ import {
   notHiddenAt,
 } from "../../reading/batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "../../reading/gap.ts";
+import { HiddenTime } from "../../reading/hidden-time.ts";
 import { intervalAfter } from "../../reading/interval.ts";
 import { unreadBetween } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/pace.ts";
@@ -30,7 +31,7 @@ import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { RoomEgress } from "../../upstream/egress/room-egress.ts";
 import type { BootstrappedChat, Page } from "../../upstream/live-chat.ts";
 import { historyLength } from "../../upstream/order.ts";
-import { hiddenTime, isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
+import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
 import type { AcquiredRoom, NoRoom, RoomApplicant } from "../sources.ts";
 import { OpeningYield } from "./opening-yield.ts";
 
@@ -122,7 +123,7 @@ export async function openFromPage(
 async function withoutChat(opening: PageOpening, said: Absence): Promise<OpeningResult> {
   const { videoId, applicant, parts, began, live, replay, about } = opening;
   const { room } = live;
-  const absence = hiddenTime(parts).settled(said, room && notHiddenAt(room));
+  const absence = new HiddenTime(parts).settled(said, room && notHiddenAt(room));
   await about.told(absence.video);
   if (isFinal(absence)) {
     if (isOpen(room)) return await endStored(live, room, began, parts);
@@ -215,7 +216,7 @@ async function storeChat(
   const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
   const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
   const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-  const shown = { notHiddenAt: hiddenTime(parts).upstreamNow };
+  const shown = { notHiddenAt: new HiddenTime(parts).upstreamNow };
   const progress = { position, startedAt, egress: egress.key, ...shown };
   const added = await appender.appendOnce(batches, progress);
   await about.told(page.video);
@@ -241,7 +242,7 @@ async function openAwaited(
   await appender.appendOnce([{ items: [], suspectedGap }], {
     position: knownPosition(record),
     startedAt: isOff ? began.startedAt : lastRead(record, began, clock).startedAt,
-    notHiddenAt: hiddenTime(parts).notHiddenAfter(absence, notHiddenAt(record)),
+    notHiddenAt: new HiddenTime(parts).notHiddenAfter(absence, notHiddenAt(record)),
     egress: lastEgress(record),
     absence,
   });

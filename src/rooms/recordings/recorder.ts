@@ -303,15 +303,16 @@ async function read(
  */
 async function standingAfter(
   room: RoomRecord,
-  { settings, store, egresses }: RecorderParts,
+  parts: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
   const { videoId, chat } = chatOf(room.key);
   if (chat === "replay") return OVER; // it was read to its end
+  const { store, egresses } = parts;
   const standing = await egresses.call(signal, (egress) => egress.standingOf(videoId, signal));
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
-  return new HiddenTime(egresses.witness, settings.hiddenMs).settled(standing, notHiddenAt(room));
+  return new HiddenTime(parts).settled(standing, notHiddenAt(room));
 }
 
 /** Whether a chat that is over does not end with a gap. */

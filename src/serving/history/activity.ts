@@ -10,13 +10,12 @@ import { SharedWork } from "../../base/shared-work.ts";
 import type { Chat } from "../../protocol/chat.ts";
 import { chatKey } from "../../protocol/chat-key.ts";
 import { GROUPS } from "../../protocol/kinds.ts";
+import { EXAMINED_MESSAGES } from "../../store/port.ts";
 import { type StoredMessage, saidTimes, typeOf } from "../../store/stored-message.ts";
 import type { History } from "./history.ts";
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
-/** Maximum messages that one answer looks at; of a room with more, the newest count. */
-const MAX_EXAMINED = 20_000;
 const PER_PAGE = 1000;
 /** A live chat keeps the minutes of an hour, a replay those of a day. */
 const MAX_MINUTES: Readonly<Record<Chat, number>> = { live: 60, replay: 24 * 60 };
@@ -63,7 +62,7 @@ export class Activities {
 
   async #count(videoId: string, chat: Chat, head: number, signal: AbortSignal): Promise<Activity> {
     const key = chatKey(videoId, chat);
-    const oldest = Math.max(0, head - MAX_EXAMINED);
+    const oldest = Math.max(0, head - EXAMINED_MESSAGES);
     let counts = this.#rooms.get(key);
     for (let next: number | null = Math.max(counts?.cursor ?? 0, oldest); next !== null; ) {
       const after: number = next;

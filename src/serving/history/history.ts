@@ -9,7 +9,14 @@ import type { Chat } from "../../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type ReadPart, readPart } from "../../store/log-reader.ts";
-import { READ_MESSAGES, type RoomRecord, retryRead, type Store, type TypedPart } from "../../store/port.ts";
+import {
+  EXAMINED_MESSAGES,
+  READ_MESSAGES,
+  type RoomRecord,
+  retryRead,
+  type Store,
+  type TypedPart,
+} from "../../store/port.ts";
 import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
 import { chatForQuery, storedChats } from "../chat-choice.ts";
 import { Slices } from "../slices.ts";
@@ -24,8 +31,6 @@ const BATCH_LENGTH = 16_384;
 const READS_AT_ONCE = 2;
 /** How many messages at either end of a room are looked at for one that has a time of the chat's own. */
 const EDGE_MESSAGES = 100;
-/** Maximum stored messages that one page looks at. */
-const MAX_EXAMINED = 20_000;
 
 /** A part of a chat's history. Cursors are exclusive, times are wall milliseconds. */
 export interface HistoryRequest {
@@ -147,7 +152,7 @@ export class History {
     // The examined cursors are those after `start`, up to `end`.
     let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
     let found: StoredMessage[] = [];
-    let left = MAX_EXAMINED;
+    let left = EXAMINED_MESSAGES;
     while (found.length < limit && left > 0 && (isBackwards ? start > after : end < last)) {
       const wanted = isFoundAtOnce(filter) ? limit - found.length : left;
       const range = {
