@@ -391,6 +391,31 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#status").isVisible(), false);
   });
 
+  it("says that it is still connecting only until the service answers", async () => {
+    const { page, relay } = pages;
+    await page.route("**/v1/stream?**", async (route) => {
+      await page.locator("#status", { hasText: "Still connecting" }).waitFor();
+      await route.continue();
+    });
+    await page.goto(`${relay.url}/overlay?videoId=not-a-chat_`);
+    await until(page, "document.documentElement.dataset.state === 'waiting'");
+    assert.equal(await page.locator("#status").isVisible(), false);
+  });
+
+  it("does not show a refusal to those who watch a channel that it waited for", async () => {
+    const { page, relay } = pages;
+    const [contentType, state] = ["text/event-stream", { channel: "@quiet", state: "waiting" }];
+    const body = `event: channel\ndata: ${JSON.stringify(state)}\n\n`;
+    const refusal = { error: { code: "UNAUTHORIZED", message: "The token is not valid." } };
+    const answers = [{ contentType, body }, { status: 401, json: refusal }];
+    const asked = page.waitForResponse((response) => response.status() === 401);
+    await page.route("**/v1/stream?**", (route) => route.fulfill(answers.shift() ?? answers[0]));
+    await page.goto(`${relay.url}/overlay?channel=@quiet`);
+    await asked;
+    await pages.stateIs("reconnecting");
+    assert.equal(await page.locator("#status").isVisible(), false);
+  });
+
   it("shows a sample of each kind within five seconds, without calls to the service", async () => {
     const { page, relay } = pages;
     const asked: string[] = [];

@@ -130,6 +130,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   let isOff = false;
   /** The service has said how the chat or the channel is: the audience sees no more of the connection. */
   const heard = (): void => {
+    wasOpen = true;
     clearTimeout(slow);
     hideStatus();
   };
@@ -139,6 +140,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     ROOT.dataset.state = isWaiting ? "waiting" : wasOpen ? "reconnecting" : "connecting";
     // Only the person who sets it up sees a source that was never open.
     if (!wasOpen && /^40[13]$/.test(`${error.status}`)) explain("failed", error.message, error.code);
+    else if (error.status) hideStatus();
     return waitAfter(error, attempt);
   };
   const room = openChat(SERVICE, options, { ...request, cursor, token: tokenIn(location.hash), retry });
@@ -158,7 +160,6 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     isWaiting = false;
     isOff = false;
     ROOT.dataset.state = "open";
-    wasOpen = true;
     heard();
     if (current === videoId) return;
     if (current !== undefined) {

@@ -118,6 +118,7 @@ function joinBroadcasts(
     const lost = wasOpen ? "reconnecting" : "connecting";
     if (places.size === 0) showState(error.code === "NO_LIVE_CHAT" ? "waiting" : lost);
     if (!wasOpen && /^40[13]$/.test(`${error.status}`)) refused(error.message, error.code);
+    else if (error.status) opened();
     return waitAfter(error, attempt);
   };
   const fetch = streamFetch("all=on", watchfulFetch(silentMs()));
