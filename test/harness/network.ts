@@ -17,6 +17,8 @@ const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
 
 export class Network {
   latency: Readonly<typeof USUAL_LATENCY> = USUAL_LATENCY;
+  /** How long the code that makes connections takes to load, once in each life of the service. */
+  loadingMs = 0;
   /** Until these virtual times, connections are refused, or nothing is answered (milliseconds). */
   refusesUntil = 0;
   silentUntil = 0;
@@ -55,9 +57,19 @@ export class Network {
 
   /** The connections of one egress, in one life of the service or of one of its instances. */
   connectionsOf(life: MortalClock, egress: string, instance = ""): Connections {
+    let loaded: Promise<void> | undefined;
+    const open = async () => {
+      if (this.loadingMs === 0) return;
+      loaded ??= this.#scheduler.sleep(this.loadingMs);
+      await loaded;
+    };
     return {
-      request: (request, signal) =>
-        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life, { egress, instance })),
+      open,
+      request: async (request, signal) => {
+        if (life.isDead) return aborted();
+        await open();
+        return life.untilDeath(this.#request(request, signal, life, { egress, instance }));
+      },
       close: async () => {},
     };
   }

@@ -43,6 +43,8 @@ export interface WorldOptions extends Partial<EdgeTiers> {
 const INSPECT_MS = 15_000;
 /** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
+/** How long each life of the service takes to load what makes connections. */
+const LOADING_MS = 150;
 /** The number of streams that end, and have a replay. */
 const FINISHED = 2;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
@@ -121,6 +123,7 @@ export class World {
       new Random(seed, "network"),
       this.upstreamJudge,
     );
+    this.network.loadingMs = LOADING_MS;
     const hasDisk = this.random.chance(0.8) && instances === 1;
     this.disk = hasDisk ? new Disk(this.scheduler, new Random(seed, "disk"), this.journal) : undefined;
     this.cluster = instances > 1 ? new Cluster(this, config.shared) : undefined;

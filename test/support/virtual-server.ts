@@ -116,6 +116,7 @@ class VirtualConnection extends Duplex {
 
 function connectionsTo(upstream: InProcessSimulator, clock: Scheduler): Connections {
   return {
+    open: async () => {},
     request: async (request, signal) => {
       const { status, header, body } = await upstream.exchange({ ...request, from: "service" }, signal);
       await clock.sleep(LATENCY_MS, signal);

@@ -32,6 +32,7 @@ export class ExchangeLog {
   /** The same connections, whose exchanges are kept. */
   around(connections: Connections): Connections {
     return {
+      open: () => connections.open(),
       proxyOf: (hostname) => connections.proxyOf?.(hostname),
       close: () => connections.close(),
       request: async (request, signal) => {

@@ -27,6 +27,11 @@ export interface IncomingAnswer {
 }
 
 export interface Connections {
+  /**
+   * Resolves once requests leave without delay. A call waits for it before it takes its place at the gate:
+   * otherwise the first one would leave late, and the next one too soon after it.
+   */
+  open(): Promise<void>;
   /** The proxy through which a host is asked, without its credentials; undefined if it is asked directly. */
   proxyOf?(hostname: string): string | undefined;
   /** Rejects with the connection's error (it, or a cause, has the system's code), or the signal's reason. */
@@ -54,10 +59,13 @@ export class HttpConnections implements Connections {
     this.#spec = spec;
   }
 
+  async open(): Promise<void> {
+    await this.#load();
+  }
+
   async request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer> {
     const { hostname, origin, pathname, search } = new URL(request.url);
-    this.#dispatchers ??= openDispatchers(this.#spec);
-    const { inner, outer } = await this.#dispatchers;
+    const { inner, outer } = await this.#load();
     signal.throwIfAborted();
     const exchange = new Exchange(signal);
     const dispatcher = LOOPBACK.test(hostname) ? inner : outer;
@@ -77,16 +85,17 @@ export class HttpConnections implements Connections {
     return url && `${url.protocol}//${url.host}`;
   }
 
+  /** Loads undici, whose 3.5 MB a service without a chat does not need. */
+  #load(): Promise<Dispatchers> {
+    this.#dispatchers ??= import("./dispatchers.ts").then(({ dispatchersOf }) => dispatchersOf(this.#spec));
+    return this.#dispatchers;
+  }
+
   async close(): Promise<void> {
     if (!this.#dispatchers) return;
     const { inner, outer } = await this.#dispatchers;
     await Promise.all([inner.destroy(), outer.destroy()]);
   }
-}
-
-/** Loads undici, whose 3.5 MB a service without a chat does not need. */
-async function openDispatchers(spec: EgressSpec): Promise<Dispatchers> {
-  return (await import("./dispatchers.ts")).dispatchersOf(spec);
 }
 
 /** Refuses at the start what undici would refuse at the first call. */

@@ -181,7 +181,7 @@ export class Egress {
     await this.#transport.close();
   }
 
-  #send: SendRequest = ({ kind, labels, isPage, request, read, options }) => {
+  #send: SendRequest = async ({ kind, labels, isPage, request, read, options }) => {
     const { upstream } = this.#telemetry;
     const run = async (signal: AbortSignal) => {
       const called = upstream.called({
@@ -214,6 +214,7 @@ export class Egress {
         throw error;
       }
     };
+    await this.#transport.open();
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
     const { lost } = this.breaker;
     const signal = lost ? AbortSignal.any([options.signal, lost]) : options.signal;

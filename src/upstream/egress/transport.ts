@@ -114,6 +114,11 @@ export class Transport {
     }
   }
 
+  /** As `Connections.open`. Never rejects: the call that follows says what is wrong. */
+  async open(): Promise<void> {
+    await this.#connections.open().catch(() => {});
+  }
+
   close(): Promise<void> {
     return this.#connections.close();
   }

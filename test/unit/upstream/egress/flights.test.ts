@@ -136,6 +136,7 @@ describe("the outcome of a call, as it is counted", () => {
     const { upstream } = toConfig(readFlags(SETTINGS, [], {}).values);
     const telemetry = new Telemetry(silentLog);
     const connectionsOf = () => ({
+      open: async () => {},
       request: (_request: object, signal: AbortSignal) => answer(signal),
       close: async () => {},
     });
