@@ -3,9 +3,10 @@
  * format and the chat, and nothing of the service.
  *
  * A room holds all messages in order. If late readers do not get everything, messages may be missing, but
- * only directly behind a `gap`, or before the room's first one. `gap-judge.ts` judges gaps with no messages
- * missing.
+ * only directly behind a `gap`, or before the room's first one. A page may show one of them later: then it
+ * is stored last. `gap-judge.ts` judges gaps with no messages missing.
  */
+import type { Entry } from "../../simulator/chat-log.ts";
 import type { Chat } from "../../simulator/simulated-chat.ts";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "./expected-messages.ts";
 
@@ -41,6 +42,8 @@ export class RoomTruth {
   readonly #reached: number[] = [];
   #lastJoining = -1;
   #openGap: Gap | undefined;
+  /** What is missing behind the gaps. */
+  readonly #missing = new Set<Readonly<Entry>>();
   #base: number | undefined;
   /** Seen, while something before it was not, or while nobody knew where the room begins. */
   readonly #early = new Map<number, ExpectedMessage>();
@@ -109,7 +112,9 @@ export class RoomTruth {
   ended(cursor: number | undefined): string | undefined {
     if (!this.mayEnd) return `an end at ${cursor}, of a chat that goes on`;
     if (cursor === undefined) return undefined; // a viewer with a filter may not know it
-    const due = this.#endedAt ?? this.cursorOf(this.chat.ledger.length) ?? cursor;
+    const last = this.cursorOf(this.chat.ledger.length) ?? cursor;
+    // The end comes behind a gap if nothing was said after it.
+    const due = this.#endedAt ?? (this.typeAt(last + 1) === "gap" ? last + 1 : last);
     this.#endedAt = due;
     return cursor === due ? undefined : `an end at ${cursor}, not at ${due}`;
   }
@@ -147,6 +152,7 @@ export class RoomTruth {
   }
 
   #take(cursor: number, message: ExpectedMessage): string | undefined {
+    if (this.#isFoundLater(message)) return undefined;
     const gap = this.#openGap;
     this.#openGap = undefined;
     for (;;) {
@@ -168,13 +174,27 @@ export class RoomTruth {
       // A room begins with what its first page shows.
       const mayMiss = gap !== undefined || this.messages.length === 0;
       if (!mayMiss || !this.#isLossy) return wrong;
-      if (gap) gap.missing += 1;
+      if (!gap) continue;
+      gap.missing += 1;
+      this.#missing.add(entry);
     }
+  }
+
+  /** Whether the message is one that was missing behind a gap. It is not missing any more. */
+  #isFoundLater(message: ExpectedMessage): boolean {
+    for (const entry of this.#missing) {
+      const due = this.#expected.next(entry);
+      if (!due || difference(message, due)) continue;
+      this.#expected.hearNext(entry);
+      this.#missing.delete(entry);
+      return true;
+    }
+    return false;
   }
 
   #takeGap(cursor: number, { id, author, amount, message }: ExpectedMessage): string | undefined {
     if (this.chatType === "liveChatReplayRenderer") return "a gap in a replay";
-    if (this.#openGap) return "a gap behind a gap";
+    if (this.messages.at(-1)?.type === "gap") return "a gap behind a gap";
     if (this.messages.length === 0) return "a gap before the room's first message";
     if (id !== `gap:${cursor - 1}` || author + amount !== "" || message === "")
       return `a malformed gap: ${id}`;

@@ -1,4 +1,4 @@
-/** Kinds that the upstream may add, or break: they are counted and logged by name, and the stream continues. */
+/** Kinds that the upstream may add, or break: counted and logged by name, and the stream continues. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
