@@ -16,6 +16,7 @@ import {
 } from "../base/json.ts";
 import { BOUNDS, lastWithin } from "./bounds.ts";
 import { isToken } from "./continuation.ts";
+import type { OutgoingRequest } from "./egress/connections.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { sanitised } from "./readers/text.ts";
 import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
@@ -46,16 +47,16 @@ export interface NoChatAnswer {
 export const DEFAULT_TIMEOUT_MS = 1000;
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
-export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswer {
+export function readChatAnswer(answer: UpstreamAnswer, request: OutgoingRequest): ChatAnswer | NoChatAnswer {
   const body = objectIn(answer.text);
   const error = body && errorIn(body);
   throwIfThrottled(answer, error);
   if (answer.status === 200) {
-    if (error) throw new UpstreamError("expired", wordsOf(error));
+    if (error) throw new UpstreamError("expired", wordsOf(error, request));
     if (body) return readBody(body, sentAt(answer));
     throw new UpstreamError("unusable", "HTTP 200 without a JSON object");
   }
-  const words = `HTTP ${answer.status}${error ? `: ${wordsOf(error)}` : ""}`;
+  const words = `HTTP ${answer.status}${error ? `: ${wordsOf(error, request)}` : ""}`;
   if (answer.status === 400 && asString(dig(error, "status")) === "INVALID_ARGUMENT") {
     throw new UpstreamError("expired", words);
   }
@@ -66,13 +67,13 @@ export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswe
  * Reads the answer of `next`: the initial data of a watch page; undefined if the upstream does not know the
  * video. Throws `UpstreamError` "throttled" or "unusable".
  */
-export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
+export function readNextAnswer(answer: UpstreamAnswer, request: OutgoingRequest): JsonObject | undefined {
   const body = objectIn(answer.text);
   const error = body && errorIn(body);
   throwIfThrottled(answer, error);
   if (answer.status === 404) return undefined;
   if (answer.status === 200 && asObject(body?.contents)) return body;
-  const words = error ? wordsOf(error) : "no initial data";
+  const words = error ? wordsOf(error, request) : "no initial data";
   throw new UpstreamError("unusable", `/youtubei/v1/next: HTTP ${answer.status}: ${words}`, {
     wallOf: wallOfStatus(answer.status),
   });
@@ -190,7 +191,35 @@ function sentAt({ header, receivedAt }: UpstreamAnswer): number {
   return dateIn(header("date")) || receivedAt;
 }
 
-function wordsOf(error: JsonObject): string {
+/** The upstream's words for callers and the log: it may repeat the secrets of the request, too. */
+function wordsOf(error: JsonObject, request: OutgoingRequest): string {
   const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
-  return sanitised(words);
+  return sanitised(withoutSecrets(words, request));
+}
+
+/** A shorter value, such as a client's version 2.0, may be a part of ordinary words. */
+const MIN_SECRET_LENGTH = 8;
+
+/** The continuation token and the credentials of the request become "…", also if they are URL-encoded. */
+function withoutSecrets(words: string, { url, headers, body = "" }: OutgoingRequest): string {
+  const sent = [
+    dig(parseJson(body), "continuation"),
+    new URL(url).searchParams.get("key"),
+    headers["x-goog-visitor-id"],
+    headers["x-youtube-client-version"],
+  ];
+  return sent
+    .flatMap((value) => asString(value) ?? [])
+    .filter(({ length }) => length >= MIN_SECRET_LENGTH)
+    .flatMap(formsOf)
+    .reduce((left, secret) => left.replaceAll(secret, "…"), words);
+}
+
+/** The value as it is, encoded, and decoded: most tokens are sent encoded, with `%3D` for `=`. */
+function formsOf(value: string): string[] {
+  try {
+    return [encodeURIComponent(value), value, decodeURIComponent(value)];
+  } catch {
+    return [encodeURIComponent(value), value]; // it contains a `%` that encodes nothing
+  }
 }

@@ -54,7 +54,8 @@ export interface Outgoing<T> {
   /** Pages are throttled long before chat calls, and have their own cooldown. */
   isPage?: boolean;
   request: UpstreamRequest;
-  read(answer: UpstreamAnswer): T;
+  /** Also gets the request, whose secrets an error must not repeat. */
+  read(answer: UpstreamAnswer, request: UpstreamRequest): T;
   options: CallOptions;
 }
 

@@ -17,9 +17,12 @@ import { type Figures, inRounds, median, ratio, report } from "./rounds.ts";
 const UTC = timeOfDay("UTC");
 const ROUND_BYTES = 20_000_000;
 
+const REQUEST = { method: "POST", url: "https://upstream.example/", headers: {} } as const;
+
 function read(text: string): void {
   const receivedAt = Date.now();
-  const answer = readChatAnswer({ status: 200, text, receivedAt, tookMs: 0, header: () => undefined });
+  const raw = { status: 200, text, receivedAt, tookMs: 0, header: () => undefined };
+  const answer = readChatAnswer(raw, REQUEST);
   if (answer.kind === "no chat") return;
   readActions(answer.actions, { receivedAt, timeOfDay: UTC, mutations: answer.mutations });
 }

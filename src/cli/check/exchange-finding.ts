@@ -38,13 +38,13 @@ export function exchangeFinding(exchange: Exchange, videoId: string): Finding {
   const name = client === undefined ? path : `${client} ${path.replace(/^.*\//, "")}`;
   if (!answer) return { state: "warn", of, text: `${name}: no answer, after ${tookMs} ms` };
   const head = `${name}: HTTP ${answer.status}, ${sizeOf(Buffer.byteLength(answer.text))}, ${tookMs} ms`;
-  const { text, ...said } = saidBy(answer, path, videoId, tookMs);
+  const { text, ...said } = saidBy(answer, path, videoId, exchange);
   return { of, ...said, text: `${head}: ${text}` };
 }
 
-function saidBy(answer: Answer, path: string, videoId: string, tookMs: number): Said {
+function saidBy(answer: Answer, path: string, videoId: string, exchange: Exchange): Said {
   const { status, text } = answer;
-  if (path.includes("/live_chat/")) return saidByCall(answer, tookMs);
+  if (path.includes("/live_chat/")) return saidByCall(answer, exchange);
   if (status >= 300 && status < 400)
     return { state: "warn", text: "leads elsewhere", quoted: answer.header("location") };
   if (status !== 200) return { state: "warn", text: "refused" };
@@ -67,9 +67,9 @@ function saidByPage(page: ChatPage): Said {
   return { state: "ok", text: `${kind}, ${view} messages, ${actions.length} actions` };
 }
 
-function saidByCall(answer: Answer, tookMs: number): Said {
+function saidByCall(answer: Answer, { request, tookMs }: Exchange): Said {
   try {
-    const read = readChatAnswer({ ...answer, tookMs });
+    const read = readChatAnswer({ ...answer, tookMs }, request);
     if (read.kind === "no chat") return { state: "warn", text: "no chat" };
     const next = read.continuation === undefined ? "no next token" : "a next token";
     const wait = read.timeoutMs === undefined ? "" : `, to be used in ${read.timeoutMs / 1000} s`;

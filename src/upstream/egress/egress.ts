@@ -196,7 +196,7 @@ export class Egress {
         this.#isProxyNamed = false;
         this.#pool.witness.hear(Date.parse(answer.header("date") ?? ""));
         this.#isShortOfFiles = false;
-        const value = read(answer);
+        const value = read(answer, request);
         called("ok");
         return value;
       } catch (error) {

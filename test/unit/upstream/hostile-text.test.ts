@@ -29,6 +29,7 @@ const PASS =
   (20 * LENGTH);
 const VIDEO = "made-up_vid";
 const READING = { receivedAt: 0, timeOfDay: UTC };
+const REQUEST = { method: "POST", url: "https://upstream.example/?key=Made-up_key", headers: {} } as const;
 
 /** Each tried against every sign that something looks for in a text. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -111,8 +112,9 @@ function absurd(text: string): object {
 
 function answerTo(text: string): void {
   try {
-    const answer = readChatAnswer({ status: 200, text, header: () => undefined, receivedAt: 0, tookMs: 0 });
-    if (answer.kind === "batch") readMessages(answer.actions, READING);
+    const answer = { status: 200, text, header: () => undefined, receivedAt: 0, tookMs: 0 };
+    const read = readChatAnswer(answer, REQUEST);
+    if (read.kind === "batch") readMessages(read.actions, READING);
   } catch (error) {
     assert.ok(error instanceof UpstreamError);
     assert.ok(error.message.length < 250);
