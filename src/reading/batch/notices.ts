@@ -8,12 +8,14 @@ import type { Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 
-/** The id of the message for each id of the upstream; the newest is last. */
+/** The id of the message for each id of the upstream, or `ON_PAGE`; the newest is last. */
 export type NoticeIds = ReadonlyMap<string, string>;
 
 /** By the id of the first notice of a text: all of that text that the room holds. */
 export type HeldNotices = ReadonlyMap<string, readonly Message[]>;
 
+/** For the id of a page: an answer to a poll may bring the same notice under another id. */
+const ON_PAGE = "";
 /** A live answer that is read again has about this many messages at most. */
 const MAX_IDS = 200;
 
@@ -36,13 +38,16 @@ export class NoticesRead {
   }
 
   /** The item's message; a notice gets the id that it has in the room. */
-  read(message: Message, { noticeId, isKnownByText }: Item): Message {
+  read(message: Message, item: Item): Message {
+    const { noticeId } = item;
     if (noticeId === undefined) return message;
     const same = this.#all.getOrInsertComputed(message.id, () => []);
-    const again = this.#ids.get(noticeId) ?? same.find((notice) => isSaidWith(notice, message))?.id;
+    const remembered = this.#ids.get(noticeId);
+    const isKnownByText = item.isKnownByText || remembered === ON_PAGE;
+    const again = remembered || same.find((notice) => this.#isSaidWith(notice, message))?.id;
     const notice = { ...message, id: again ?? (isKnownByText ? message.id : nextId(message.id, same)) };
     this.#ids.delete(noticeId); // the newest is last
-    this.#ids.set(noticeId, notice.id);
+    this.#ids.set(noticeId, isKnownByText && !remembered ? ON_PAGE : notice.id);
     same.push(notice);
     return notice;
   }
@@ -50,10 +55,18 @@ export class NoticesRead {
   get memory(): NoticeIds {
     return new Map([...this.#ids].slice(-MAX_IDS));
   }
+
+  /**
+   * Whether the message is this notice of the room, by its time: if only a page showed the notice, or if the
+   * id under which an answer to a poll brought it is forgotten. Otherwise two ids are two notices.
+   */
+  #isSaidWith(notice: Message, message: Message): boolean {
+    return areSaidAtOnce(notice, message) && !this.#ids.values().some((id) => id === notice.id);
+  }
 }
 
 /** Whether both were said at the same time: the upstream's, or that of the video after its beginning. */
-function isSaidWith(one: Message, other: Message): boolean {
+function areSaidAtOnce(one: Message, other: Message): boolean {
   const [a, b]: Details[] = [one.details, other.details];
   if (a?.publishedAt !== undefined && a.publishedAt === b?.publishedAt) return true;
   return (a?.offsetMs ?? 0) > 0 && a?.offsetMs === b?.offsetMs;

@@ -46,6 +46,17 @@ describe("a notice in an answer to a poll", () => {
     assert.deepEqual(await take(notice("b"), notice("a"), notice("c")), []);
   });
 
+  it("is another message if the upstream's id is new, although all are said at one time", async () => {
+    const store = memoryStore(systemClock);
+    let take = await roomLog(store);
+    const at = (id: string) => notice(id, SLOW, 1_767_323_045_000_000);
+    assert.deepEqual(numbered(await take(at("a"), at("b"))), [`notice ${SLOW}`, `notice:2 ${SLOW}`]);
+    assert.deepEqual(numbered(await take(at("c"))), [`notice:3 ${SLOW}`]);
+    take = await roomLog(store);
+    assert.deepEqual(numbered(await take(at("b"), at("d"))), [`notice:4 ${SLOW}`]);
+    assert.deepEqual(await take(at("c"), at("a"), at("d"), at("b")), []);
+  });
+
   it("is known by its text if it has no id", async () => {
     const take = await roomLog();
     await take(notice("a"));
@@ -82,6 +93,17 @@ it("a page and its answer are one list, which keeps a repeated notice", () => {
   const [, , , again] = mergeInOrder(page, read(textAction("2"), notice("b")));
   assert.equal(again?.noticeId, "b");
   assert.equal(mergeInOrder(page, knownByText(read(textAction("2"), notice("again")))).length, 3);
+});
+
+it("a notice that a page and an answer show under two ids is one message if its time is the same", () => {
+  const read = (id: string) => readActions([notice(id, SLOW, 1_767_323_045_000_000)], CONTEXT).items;
+  const items = [...knownByText(read("made for the page")), ...read("a"), ...read("b")];
+  const { messages } = resolve(items, NOTHING_HELD, NO_MEMORY, 0);
+  const [first = ""] = messages.map(({ id }) => id);
+  assert.deepEqual(
+    messages.map(({ id }) => id),
+    [first, first, `${first}:2`],
+  );
 });
 
 it("a notice of a late answer that the page behind it shows, too, is one message", async () => {
