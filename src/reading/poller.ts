@@ -23,6 +23,7 @@ import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
+import type { Shown } from "./recent-rate.ts";
 import { ReadingTimeline } from "./timeline.ts";
 import { TokenHealth } from "./token-health.ts";
 
@@ -40,6 +41,8 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   position: Position;
   /** From the start of its call to the start of the first poll, in milliseconds; 0 if not known. */
   intervalMs: number;
+  /** What the chat's opening has shown, if it has just been opened. */
+  opening?: Shown;
   /** Set if the chat was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
   awaited?: { absence: AwaitedAbsence; isNew: boolean } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */

@@ -1,7 +1,10 @@
 /**
- * Estimates how lively a chat is, from the new messages of the last minute and from the distance of a page's
- * messages. A room uses it to estimate how many messages it has missed in a short unread time.
+ * Estimates how lively a chat is, from the messages of the last minute, including those that its opening
+ * showed, and from the distance of a page's messages. A room uses it to estimate how many messages it has
+ * missed in a short unread time.
  */
+import type { CallTimes } from "../base/clock.ts";
+import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { isChatInPlace } from "./gap.ts";
 
@@ -9,15 +12,27 @@ const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */
 const MIN_OBSERVED_MS = 1000;
 
+/** What the page of an opening and its answer show, and when the upstream sent the answer. */
+export type Shown = Pick<PollAnswer, "items" | "sentAt">;
+
 export class RecentRate {
   readonly #beganAt: number;
-  /** The answers of the last minute, oldest first, and the sum of their new messages. */
+  /**
+   * The answers of the last minute, oldest first, and the sum of their new messages. Each message of the
+   * opening counts as an answer that came when it was said.
+   */
   readonly #answers: { at: number; added: number }[] = [];
   #added = 0;
 
-  /** `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. */
-  constructor(hasAnswer: boolean, now: number) {
-    this.#beganAt = now;
+  /**
+   * `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. `saidAt`:
+   * when the messages of the opening were said, on the monotonic clock. The rate counts those behind the
+   * first one, and the time since then.
+   */
+  constructor(hasAnswer: boolean, now: number, saidAt: readonly number[] = []) {
+    const [first = now, ...later] = saidAt.toSorted((one, other) => one - other);
+    this.#beganAt = first;
+    for (const at of later) this.observe(1, at);
     if (hasAnswer) this.observe(0, now);
   }
 
@@ -44,11 +59,24 @@ export class RecentRate {
   }
 }
 
-/** Messages per millisecond on a page, from its first to its last chat message. */
-function perMs(page: readonly Item[]): number {
-  const times = page
+/**
+ * When the chat messages of an opening were said, on the monotonic clock. Their age is that by the upstream's
+ * clock, because the local wall clock may be wrong.
+ */
+export function saidTimes({ items, sentAt }: Shown, { answeredAt }: CallTimes): number[] {
+  return wallTimes(items).map((time) => answeredAt - Math.max(0, sentAt - time));
+}
+
+/** The times of the chat messages, in milliseconds since 1970. */
+function wallTimes(items: readonly Item[]): number[] {
+  return items
     .filter(isChatInPlace)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
+}
+
+/** Messages per millisecond on a page, from its first to its last chat message. */
+function perMs(page: readonly Item[]): number {
+  const times = wallTimes(page);
   const spanMs = Math.max(...times) - Math.min(...times);
   return times.length < 2 ? 0 : (times.length - 1) / Math.max(MIN_OBSERVED_MS, spanMs);
 }

@@ -21,7 +21,7 @@ import {
 } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
-import { RecentRate } from "./recent-rate.ts";
+import { RecentRate, type Shown, saidTimes } from "./recent-rate.ts";
 
 interface TimelineParts {
   windowMs: number;
@@ -67,14 +67,21 @@ export class ReadingTimeline {
   /** The reason for a gap, if the next answer is late. */
   #reason: Gap["reason"] = REASON_AFTER.advanced;
 
-  /** `last`: the times of the answer from which reading continues; `isFresh`: whether it was just read. */
-  constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: TimelineParts) {
+  /**
+   * `last`: the times of the answer from which reading continues; `opening`: set if it opened the chat.
+   * `isFresh`: whether it was just read.
+   */
+  constructor(
+    last: CallTimes & { opening?: Shown },
+    isFresh: boolean,
+    { windowMs, isReplay, clock, telemetry }: TimelineParts,
+  ) {
     this.#windowMs = windowMs;
     this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
     this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
-    this.#rate = new RecentRate(isFresh, clock.monotonic());
+    this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && saidTimes(last.opening, last));
     this.#newsAt = last.wallAt;
   }
 

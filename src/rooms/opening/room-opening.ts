@@ -220,7 +220,8 @@ async function storeChat(
   const progress = { position, startedAt, egress: egress.key, ...shown };
   const added = await appender.appendOnce(batches, progress);
   await about.told(page.video);
-  const start = { ...first, ...shown, intervalMs: intervalAfter(first, settings, page.items) };
+  const opening = { items: batches.flatMap(({ items }) => items), sentAt: first.sentAt };
+  const start = { ...first, ...shown, opening, intervalMs: intervalAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
   // `hold.head` is the head before this append: the room begins there, and reads the append from the log like

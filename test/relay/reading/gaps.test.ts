@@ -253,6 +253,29 @@ it("two messages said at once in a quiet chat, while its token is lost, follow n
   assert.deepEqual(sentTo(viewer, chat), numbers(1, 4));
 });
 
+for (const [when, quietMs, isGap] of [
+  ["soon", 5000, true],
+  ["a quiet minute", 65_000, false],
+] as const)
+  it(`a token that is lost ${when} after a lively chat was opened leaves ${isGap ? "a" : "no"} gap before a page that does not join`, async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 100, timeoutMs: 5000 });
+    for (let second = 0; second < 10; second++) {
+      chat.say(10);
+      await relay.advance(1000);
+    }
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 100 });
+    await viewer.untilMessages(100);
+    await relay.advance(quietMs - 5000);
+    chat.say(2);
+    chat.change({ page: 1 }); // so the page shows the last one alone
+    chat.expireTokens();
+    await relay.requested("popout", { finished: true });
+    chat.say(1);
+    await viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""));
+    assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 100), ...(isGap ? ["gap"] : []), 102, 103]);
+  });
+
 it("messages between two pages follow a gap, although the chat is quiet afterwards", async () => {
   const relay = new VirtualRelay();
   const scenario = { kinds: ["text" as const], page: PAGE, timeoutMs: 500, onlyInAll: () => false };
