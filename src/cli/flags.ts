@@ -232,10 +232,10 @@ export function refuseGone(
   }
 }
 
-/** A line for each environment variable that looks like a setting but is not one. */
+/** A line for each environment variable that looks like a setting but is not one, and is not empty. */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
   const known = new Set(Object.entries(table).flatMap(([name, flag]) => variablesOf(name, flag)));
-  const unknown = Object.keys(env).filter((name) => isVariable(name) && !known.has(name));
+  const unknown = Object.keys(env).filter((name) => env[name] && isVariable(name) && !known.has(name));
   return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table))} (see --help)`);
 }
 

@@ -79,6 +79,12 @@ describe("settings", () => {
     );
   });
 
+  it("are suggested for no variable that is empty", () => {
+    assert.deepEqual(unknownVariables(SETTINGS, { RELAY_FOO: "", RELAY_GRACEMS: "", RELAY_BAR: "0" }), [
+      "RELAY_BAR is not a setting (see --help)",
+    ]);
+  });
+
   const unusable: [string, string][] = [
     ["RELAY_PORT", "65536"],
     ["RELAY_PORT", "http"],
