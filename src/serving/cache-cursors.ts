@@ -6,55 +6,58 @@ const EPOCH_MS = Date.UTC(2024, 9, 9);
 const INTERVAL_MS = 20_000;
 /** How far a cursor is put ahead of the client's own, at most, in seconds. */
 const MAX_JITTER_S = 3600;
-/** A longer number is not a cursor that a service has given out. */
-const CURSOR = /^\d{1,15}$/;
+/** The longest cursor that a client may send. */
+export const MAX_CURSOR_CHARS = 100;
+/** One digit less, so that a client can send back what is beyond. A longer one begins again. */
+const CURSOR = new RegExp(`^\\d{1,${MAX_CURSOR_CHARS - 1}}$`);
 
 /**
- * A cursor is the number of the current interval, or a higher one, beyond the client's own. All clients that
- * come with the same cursor in one interval get the same, so that they go on sharing their requests.
+ * A cursor is the number of the current interval, or a higher one, beyond the client's own, of any length: so
+ * it is a `bigint`. All clients that come with the same cursor in one interval get the same, so that they go
+ * on sharing their requests.
  */
 export class CacheCursors {
   readonly #clock: Pick<Clock, "now" | "random">;
-  #jitter = { interval: -1, intervals: 1 };
+  #jitter = { interval: -1n, intervals: 1n };
 
   constructor(clock: Pick<Clock, "now" | "random">) {
     this.#clock = clock;
   }
 
-  current(): number {
-    return Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS);
+  current(): bigint {
+    return BigInt(Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS));
   }
 
   /** The lowest cursor for a client that came with this one; 0 if any will do. */
-  minFor(sent: string | undefined): number {
+  minFor(sent: string | undefined): bigint {
     const own = ownCursor(sent);
-    return own < this.current() ? 0 : own + this.#jitterNow();
+    return own < this.current() ? 0n : own + this.#jitterNow();
   }
 
   /**
    * How far the cursors of a connection with events are ahead of the current one, in intervals: 0, or the
    * first power of two that leads beyond the client's own. So whatever clients send, few bytes differ.
    */
-  stepFor(sent: string | undefined): number {
+  stepFor(sent: string | undefined): bigint {
     const ahead = ownCursor(sent) - this.current();
-    if (ahead < 0) return 0;
-    let step = 1;
-    while (step <= ahead) step *= 2;
+    if (ahead < 0n) return 0n;
+    let step = 1n;
+    while (step <= ahead) step *= 2n;
     return step;
   }
 
   /** How far the cursor of a client is put ahead in the current interval, in intervals. */
-  #jitterNow(): number {
+  #jitterNow(): bigint {
     const interval = this.current();
     if (this.#jitter.interval !== interval) {
       const aheadMs = 1000 * (1 + Math.floor(this.#clock.random() * MAX_JITTER_S));
-      this.#jitter = { interval, intervals: Math.max(1, Math.floor(aheadMs / INTERVAL_MS)) };
+      this.#jitter = { interval, intervals: BigInt(Math.max(1, Math.floor(aheadMs / INTERVAL_MS))) };
     }
     return this.#jitter.intervals;
   }
 }
 
 /** The cursor that a client came with; -1 if it has none. */
-function ownCursor(sent: string | undefined): number {
-  return sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
+function ownCursor(sent: string | undefined): bigint {
+  return sent !== undefined && CURSOR.test(sent) ? BigInt(sent) : -1n;
 }

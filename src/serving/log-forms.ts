@@ -16,7 +16,7 @@ const CLOSING = Buffer.from("]");
 const DATA = Buffer.from("event: data\ndata:[");
 
 /** The data of a `control` event. `cursor`: the cache's. */
-function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: number): string {
+function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: bigint): string {
   const place = { streamNextOffset: offsetOf(next), streamCursor: String(cursor) };
   return `event: control\ndata:${wireJson({ ...place, ...(next >= head && { upToDate: true }) })}\n\n`;
 }
@@ -39,7 +39,7 @@ const ITEM = {
 } satisfies Partial<Framing>;
 
 /** Server-Sent Events. `step`: how far the cache's cursor is ahead of the current one. */
-function events(cursors: CacheCursors, step: number): Framing {
+function events(cursors: CacheCursors, step: bigint): Framing {
   const cursor = () => cursors.current() + step;
   return {
     ...ITEM,
@@ -69,10 +69,10 @@ export const ANSWERS = wholeFormsOf("log answer", ANSWER);
 
 type BodyForms = Record<BodyForm["transferCoding"], BodyForm>;
 
-/** The forms of connections with events, by the step of their cursors: some fifty at most. */
+/** The forms of connections with events, by the step of their cursors: 330 at most. */
 export class EventForms {
   readonly #cursors: CacheCursors;
-  readonly #byStep = new Map<number, BodyForms>();
+  readonly #byStep = new Map<bigint, BodyForms>();
 
   constructor(cursors: CacheCursors) {
     this.#cursors = cursors;

@@ -43,7 +43,7 @@ export interface Polled {
   isUpToDate: boolean;
   isClosed: boolean;
   /** The cache's cursor. */
-  cursor: number;
+  cursor: bigint;
   /** The items, in the form of the answer; undefined if there are none. */
   body: Buffer | undefined;
   isGzip: boolean;

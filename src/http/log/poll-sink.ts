@@ -18,7 +18,7 @@ export interface PollParts {
 interface PollAsked {
   form: Form;
   position: LogPosition;
-  minCacheCursor: number;
+  minCacheCursor: bigint;
 }
 
 export class PollSink implements Sink {
@@ -30,7 +30,7 @@ export class PollSink implements Sink {
   readonly #room: Room;
   readonly #parts: PollParts;
   readonly #position: LogPosition;
-  readonly #minCacheCursor: number;
+  readonly #minCacheCursor: bigint;
   readonly #start: number;
   #owner: SinkOwner | undefined;
 
@@ -72,6 +72,7 @@ export class PollSink implements Sink {
     waits.delete(this);
     const { videoId, tail, closedAt = Number.POSITIVE_INFINITY } = this.#room;
     const isAtEnd = next >= tail.head;
+    const current = cursors.current();
     this.answer = pollAnswer({
       videoId,
       position: this.#position,
@@ -80,7 +81,7 @@ export class PollSink implements Sink {
       body,
       isUpToDate: body === undefined || isAtEnd,
       isClosed: next >= closedAt,
-      cursor: Math.max(this.#minCacheCursor, cursors.current()),
+      cursor: this.#minCacheCursor > current ? this.#minCacheCursor : current,
       isGzip: this.form === ANSWERS.gzip,
     });
     this.onAnswer?.(this.answer);
