@@ -70,8 +70,9 @@ export function pageAnswer(position: LogPosition, part: LogPart): LogAnswer {
   };
 }
 
-/** The answer to HEAD: where the log ends. */
-export function headAnswer({ end, isClosed }: LogPart): LogAnswer {
+/** The answer to HEAD, for a position in the log: where the log ends. Throws `RelayError` OFFSET_GONE. */
+export function headAnswer(position: LogPosition, { floor, end, isClosed }: LogPart): LogAnswer {
+  positionIn(position, floor, end);
   return {
     status: 200,
     headers: { ...JSON_TYPE, ...place(end, false, isClosed), "cache-control": NEVER },

@@ -116,10 +116,16 @@ export class LogReads {
     return { ...answer, headers, body: await zip(answer.body, GZIP) };
   }
 
-  /** Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED. */
-  async head(named: Pick<LogAsked, "videoId" | "chat">, gone: AbortSignal): Promise<LogAnswer | undefined> {
-    const part = await this.#part(named, "now", 0, gone);
-    return part && headAnswer(part);
+  /**
+   * Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED, and with
+   * OFFSET_GONE if the log does not have the position.
+   */
+  async head(
+    { position, ...named }: Pick<LogAsked, "videoId" | "chat" | "position">,
+    gone: AbortSignal,
+  ): Promise<LogAnswer | undefined> {
+    const part = await this.#part(named, position === "begin" ? "now" : position, 0, gone);
+    return part && headAnswer(position, part);
   }
 
   /** Waits for the first messages after the position, which the sink gets. Rejects as `Rooms.enter` does. */

@@ -62,9 +62,9 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const waiting = new WaitingPolls(app.server, parts.clock);
 
   app.head<LogRoute>("/v1/log/:videoId", HEAD_OPTIONS, async (request, reply) => {
-    const videoId = parseVideoId(request.params.videoId);
-    const answer = await parts.reads.head({ videoId, chat: request.query.chat }, clientGone(reply.raw));
-    return answer ? reply.headers(answer.headers).send() : await passOn(videoId, reply, parts);
+    const asked = logAsked(request, parts);
+    const answer = await parts.reads.head(asked, clientGone(reply.raw));
+    return answer ? reply.headers(answer.headers).send() : await passOn(asked.videoId, reply, parts);
   });
 
   app.get<LogRoute>("/v1/log/:videoId", LOG_OPTIONS, async (request, reply) => {

@@ -192,6 +192,16 @@ describe("a log", () => {
     assert.equal((await readLog(url, "tooshort")).status, 400);
   });
 
+  it("refuses to HEAD what it refuses to GET", async (t) => {
+    const { url } = await withRoom(t);
+    const offsets = ["", "12", "foo", offsetOf(7), offsetOf(B - 1), behind(11), "9".repeat(16)];
+    const served = ["-1", "now", behind(0), behind(10)].map((offset) => ({ offset }));
+    for (const query of [...offsets.map((offset) => ({ offset })), { live: "sse" }, ...served]) {
+      const statusOf = async (method: string) => (await readLog(url, ROOM, query, { method })).status;
+      assert.equal(await statusOf("HEAD"), await statusOf("GET"), JSON.stringify(query));
+    }
+  });
+
   it("takes GET, HEAD and OPTIONS alone", async (t) => {
     const { url } = await withRoom(t);
     for (const method of ["POST", "PUT", "DELETE"]) {

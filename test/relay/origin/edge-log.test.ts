@@ -56,9 +56,12 @@ describe("the log at an edge", { timeout: 300_000 }, () => {
         assert.deepEqual(said(await readLog(url, VIDEO, { offset })), there, offset);
     }
     const head = { method: "HEAD" };
+    for (const offset of ["-1", "now", behind(3), behind(25), behind(31), offsetOf(7), "x"]) {
+      const place = said(await readLog(origin.url, VIDEO, { offset }, head));
+      for (const { url } of [edge, second])
+        assert.deepEqual(said(await readLog(url, VIDEO, { offset }, head)), place, offset);
+    }
     for (const { url } of [edge, second]) {
-      const place = said(await readLog(origin.url, VIDEO, {}, head));
-      assert.deepEqual(said(await readLog(url, VIDEO, {}, head)), place);
       assert.equal((await readLog(url, OTHER, {}, head)).status, 404);
       assert.equal((await readLog(url, OTHER)).status, 404);
     }
