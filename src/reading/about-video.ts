@@ -9,11 +9,12 @@ import { CHATS } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { ifUnavailable, type Store } from "../store/port.ts";
-import { mergedVideo } from "../store/stored-video.ts";
+import { readVideo, videoText } from "../store/stored-video.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { Credentials } from "../upstream/page/credentials.ts";
+import { mergedFacts } from "../upstream/page/told-video.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 
@@ -48,8 +49,9 @@ export class AboutVideo {
     const { store } = this.#parts;
     for (const key of CHATS.map((chat) => chatKey(this.#videoId, chat))) {
       const room = await store.getRoom(key).catch(ifUnavailable(undefined));
-      const text = room && mergedVideo(room.video, video);
-      if (text !== undefined) await store.setVideo(key, text).catch(ifUnavailable(undefined));
+      if (!room) continue;
+      const text = videoText(mergedFacts(readVideo(room.video), video));
+      if (text !== room.video) await store.setVideo(key, text).catch(ifUnavailable(undefined));
     }
   }
 

@@ -34,13 +34,9 @@ export function asShown(channel: string): string {
   return `"${CHANNEL_ID.test(channel) ? "id" : "handle"}":${JSON.stringify(channel)}`;
 }
 
-/** The text to store once a page has said these facts; undefined if it is stored already. */
-export function mergedVideo(stored: string | null, told: VideoFacts): string | undefined {
-  const known = readVideo(stored);
-  const isOther = told.channel?.id !== undefined && told.channel.id !== known.channel?.id;
-  const channel = isOther ? told.channel : { ...known.channel, ...told.channel };
-  const text = JSON.stringify(videoFactsIn({ ...known, ...told, channel }));
-  return text === stored ? undefined : text;
+/** The text to store. */
+export function videoText(facts: VideoFacts): string {
+  return JSON.stringify(videoFactsIn(facts));
 }
 
 function wordsIn(value: unknown): string | undefined {

@@ -10,6 +10,7 @@ import { usableCredentials } from "./credential-sources.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
 import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
 import type { NoChat } from "./page/no-chat.ts";
+import { mergedFacts } from "./page/told-video.ts";
 import type { PageLoads } from "./page-loads.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
@@ -54,7 +55,7 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   const tryPage = async (load: () => Promise<ChatPage>) => {
     try {
       const page = await load();
-      video = page.video ?? video;
+      if (page.video) video = mergedFacts(video ?? {}, page.video);
       if (page.chat) return page;
       empty.push(page);
     } catch (error) {

@@ -51,6 +51,13 @@ export function toldVideo(
   return Object.keys(facts).length > 0 ? facts : undefined;
 }
 
+/** The facts once a later page has told these: it adds and corrects, and takes none away. */
+export function mergedFacts(known: VideoFacts, told: VideoFacts): VideoFacts {
+  if (!told.channel) return { ...known, ...told };
+  const isOther = told.channel.id !== undefined && told.channel.id !== known.channel?.id;
+  return { ...known, ...told, channel: isOther ? told.channel : { ...known.channel, ...told.channel } };
+}
+
 /** A stream that has not begun names the time of its schedule as its start: that is left out. */
 function timesIn(player: JsonObject | undefined): Record<"startedAt" | "endedAt", string | undefined> {
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");

@@ -19,7 +19,7 @@ function stage(chat: object = {}, options: VirtualRelayOptions = {}) {
   const broadcast = channel.broadcast(VIDEO, { title: "A first title", chat: { kinds: ["text"], ...chat } });
   broadcast.chat.say(3);
   const { channelId } = channel;
-  const began = new Date(Math.floor(relay.clock.now() / 1000) * 1000).toISOString();
+  const began = secondOf(relay);
   const named = { id: channelId, name: "The Teller", handle: HANDLE };
   return { relay, channel, broadcast, began, named };
 }
@@ -27,6 +27,11 @@ function stage(chat: object = {}, options: VirtualRelayOptions = {}) {
 async function told(relay: VirtualRelay, chat?: "live" | "replay") {
   const { title, channel, startedAt, endedAt } = await relay.when(relay.list.show(VIDEO, chat, true));
   return { title, channel, startedAt, endedAt };
+}
+
+/** The time now, as pages name times. */
+function secondOf({ clock }: VirtualRelay): string {
+  return new Date(Math.floor(clock.now() / 1000) * 1000).toISOString();
 }
 
 const calls = ({ upstream }: VirtualRelay, kind: string) =>
@@ -86,7 +91,7 @@ describe("what a video is", () => {
     const viewer = await relay.enter({ videoId: VIDEO });
     broadcast.title = "A second title";
     await relay.advance(SOON_MS);
-    const ended = new Date(Math.floor(relay.clock.now() / 1000) * 1000).toISOString();
+    const ended = secondOf(relay);
     broadcast.end("reload-only");
     await viewer.ended();
     await relay.advance(LATER_MS);
@@ -102,6 +107,18 @@ describe("what a video is", () => {
       );
     }
     assert.equal(calls(relay, "next"), 0);
+  });
+
+  it("has the times of a watch page that shows no chat, though next is asked after it", async () => {
+    const { relay, broadcast, began, named } = stage();
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await relay.advance(SOON_MS);
+    const ended = secondOf(relay);
+    broadcast.end("no-contents");
+    await viewer.ended();
+    assert.deepEqual([calls(relay, "watch"), calls(relay, "next")], [1, 2]);
+    const known = { title: "A first title", channel: named, startedAt: began, endedAt: ended };
+    assert.deepEqual(await told(relay), known);
   });
 
   it("has no begin while the stream is only scheduled", async () => {
