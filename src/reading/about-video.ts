@@ -23,11 +23,31 @@ const ASK_AFTER_MS = 2000;
 /** The first wait after a call that failed. */
 const RETRY_MS = 60_000;
 
+type VideoStore = Pick<Store, "getRoom" | "setVideo">;
+
 interface AboutVideoParts {
-  store: Pick<Store, "getRoom" | "setVideo">;
+  store: VideoStore;
   egress: Pick<RoomEgress, "liveChat">;
   clock: Clock;
   telemetry: Telemetry;
+}
+
+/**
+ * Keeps what a page has said with the rooms of the video, if there are any. While the store is unavailable,
+ * nothing is kept: the next page says it again.
+ */
+export async function keepVideo(
+  videoId: string,
+  told: VideoFacts | undefined,
+  store: VideoStore,
+): Promise<void> {
+  if (!told) return;
+  for (const key of CHATS.map((chat) => chatKey(videoId, chat))) {
+    const room = await store.getRoom(key).catch(ifUnavailable(undefined));
+    if (!room) continue;
+    const text = videoText(mergedFacts(readVideo(room.video), told));
+    if (text !== room.video) await store.setVideo(key, text).catch(ifUnavailable(undefined));
+  }
 }
 
 export class AboutVideo {
@@ -43,16 +63,9 @@ export class AboutVideo {
     this.#askAt = parts.clock.monotonic() + ASK_AFTER_MS;
   }
 
-  /** A page was loaded. While the store is unavailable, nothing is kept: the next page says it again. */
-  async told(video: VideoFacts | undefined): Promise<void> {
-    if (!video) return;
-    const { store } = this.#parts;
-    for (const key of CHATS.map((chat) => chatKey(this.#videoId, chat))) {
-      const room = await store.getRoom(key).catch(ifUnavailable(undefined));
-      if (!room) continue;
-      const text = videoText(mergedFacts(readVideo(room.video), video));
-      if (text !== room.video) await store.setVideo(key, text).catch(ifUnavailable(undefined));
-    }
+  /** A page was loaded. */
+  told(video: VideoFacts | undefined): Promise<void> {
+    return keepVideo(this.#videoId, video, this.#parts.store);
   }
 
   /** The room was read up to this position. When it is time, and no page has said anything, asks. */

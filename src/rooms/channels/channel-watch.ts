@@ -13,6 +13,7 @@ import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
@@ -39,7 +40,7 @@ const MAX_MISSED = 2;
 
 /** The same for all watches of an instance. */
 interface ChannelWatchParts {
-  store: Pick<ObservedStore, "getRoom" | "hasChannel">;
+  store: Pick<ObservedStore, "getRoom" | "hasChannel" | "setVideo">;
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */
   openings: OpeningQueue<OpeningTurn>;
@@ -301,6 +302,7 @@ export class ChannelWatch implements WatchedChannel {
           return { is: "unknown", why: withoutStop(messageOf(error)) };
         throw error;
       });
+    await keepVideo(videoId, standing.video, this.#parts.store);
     if (signal.aborted) return;
     if (standing.is === "there") {
       const hadEnded = this.#troubles.get(videoId)?.why === undefined;

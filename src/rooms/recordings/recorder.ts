@@ -12,6 +12,7 @@ import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
@@ -310,6 +311,7 @@ async function standingAfter(
   if (chat === "replay") return OVER; // it was read to its end
   const { store, egresses } = parts;
   const standing = await egresses.call(signal, (egress) => egress.standingOf(videoId, signal));
+  await keepVideo(videoId, standing.video, store);
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
   return new HiddenTime(parts).settled(standing, notHiddenAt(room));

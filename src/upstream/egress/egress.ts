@@ -6,6 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import type { Standing } from "../../protocol/chat-standing.ts";
+import type { VideoFacts } from "../../protocol/video-facts.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type CallSettings, type SendRequest, UpstreamCalls } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
@@ -140,10 +141,15 @@ export class Egress {
     return this.#wallCount.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
   }
 
-  /** The standing of a video's chat, as its pages say. Rejects as `LiveChat.find` does. */
-  async standingOf(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
+  /** The standing of a video's chat, and what its pages say of it. Rejects as `LiveChat.find` does. */
+  async standingOf(
+    videoId: string,
+    signal: AbortSignal,
+  ): Promise<Standing<{ chatType: ChatType; video: VideoFacts | undefined }>> {
     const standing = await this.liveChat.find(videoId, { lane: "look", maxCooldownMs: 0, signal });
-    return standing.is === "there" ? { is: "there", chatType: standing.start.chatType } : standing;
+    if (standing.is !== "there") return standing;
+    const { is, start, video } = standing;
+    return { is, chatType: start.chatType, video };
   }
 
   /**

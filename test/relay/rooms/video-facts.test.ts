@@ -1,7 +1,10 @@
 /** What a video is: its title, its channel, its begin and end, as pages show them and rooms keep them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { recorderOf } from "../../support/recorder-parts.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 
 const VIDEO = "facts-video";
@@ -36,6 +39,14 @@ function secondOf({ clock }: VirtualRelay): string {
 
 const calls = ({ upstream }: VirtualRelay, kind: string) =>
   upstream.requests.filter((request) => request.kind === kind).length;
+
+/** Who asks the pages of a video whether its chat is over, after the end of its room. */
+const WATCHERS = {
+  "a recording": (relay: VirtualRelay) =>
+    new Recordings([VIDEO], recorderOf(relay), new AbortController().signal).start({ isListRun: false }),
+  "a viewer of its channel": ({ service }: VirtualRelay) =>
+    new ChannelVisitor(service, undefined, { channel: HANDLE }),
+};
 
 describe("what a video is", () => {
   it("is asked of next, once, if the popout page alone was loaded", async () => {
@@ -120,6 +131,22 @@ describe("what a video is", () => {
     const known = { title: "A first title", channel: named, startedAt: began, endedAt: ended };
     assert.deepEqual(await told(relay), known);
   });
+
+  for (const [who, watch] of Object.entries(WATCHERS))
+    for (const isReplayed of [false, true])
+      it(`has the times of pages that are asked, for ${who}, whether it is over${isReplayed ? ", and show its replay" : ""}`, async () => {
+        const { relay, broadcast, began } = stage();
+        watch(relay);
+        await relay.advance(SOON_MS);
+        const ended = secondOf(relay);
+        broadcast.end("reload-only");
+        await relay.requested("get_live_chat", { finished: true });
+        assert.equal(calls(relay, "watch"), 0);
+        if (isReplayed) broadcast.chat.change({ kind: "replay" });
+        await relay.advance(MINUTE);
+        const { startedAt, endedAt } = await told(relay, "live");
+        assert.deepEqual({ startedAt, endedAt }, { startedAt: began, endedAt: ended });
+      });
 
   it("has no begin while the stream is only scheduled", async () => {
     const { relay, channel } = stage();
