@@ -8,6 +8,7 @@ import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
 import { clientGone } from "./connections/client-gone.ts";
 import type { RequestTurns } from "./connections/request-turns.ts";
+import { ignoreBodies } from "./ignored-bodies.ts";
 import { Type } from "./schemas/json-schema.ts";
 import { orNull } from "./schemas/message-schemas.ts";
 import { bodiless, json, schemaOf } from "./schemas/responses.ts";
@@ -89,14 +90,16 @@ export function featuredRoute(
       return reply.code(204).send();
     },
   );
-  app.delete<OfVideo>(
-    FEATURED_PATH,
-    { ...CHECKS, schema: bodiless(`DELETE ${FEATURED_PATH}`, DELETE, { 204: "None is featured." }) },
-    async ({ params }, reply) => {
-      const videoId = parseVideoId(params.videoId);
-      const change = () => featuring.delete(videoId);
-      await turns.serve(change, clientGone(reply.raw)).catch(refuseUnavailable);
-      return reply.code(204).send();
-    },
+  ignoreBodies(app, (own) =>
+    own.delete<OfVideo>(
+      FEATURED_PATH,
+      { ...CHECKS, schema: bodiless(`DELETE ${FEATURED_PATH}`, DELETE, { 204: "None is featured." }) },
+      async ({ params }, reply) => {
+        const videoId = parseVideoId(params.videoId);
+        const change = () => featuring.delete(videoId);
+        await turns.serve(change, clientGone(reply.raw)).catch(refuseUnavailable);
+        return reply.code(204).send();
+      },
+    ),
   );
 }

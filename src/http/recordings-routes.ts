@@ -60,13 +60,8 @@ interface Named {
   Params: RecordingPath;
 }
 
-/** `app`: an instance of their own, whose bodies are ignored: these endpoints have none. */
+/** `app`: ignores bodies, which these endpoints do not have. */
 export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, turns: RequestTurns): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (_request, body, done) => {
-    body.resume(); // an unread one would hold back the next request of the connection
-    done(null);
-  });
   const checks = { preValidation: knownParametersOnly({ properties: {} }) };
   const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
   app.get(

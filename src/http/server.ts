@@ -33,6 +33,7 @@ import { allowOrigins, type CorsSettings, corsHeaders } from "./cors.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { featuredRoute } from "./featured-route.ts";
 import { healthRoutes, type ProcessGroup } from "./health-routes.ts";
+import { ignoreBodies } from "./ignored-bodies.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logGuards, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
@@ -232,12 +233,7 @@ function ownRoutes(
 ): void {
   if (access.serves("poll")) callerPollingRoutes(app, egresses, clock);
   if (access.serves("probe")) probeRoute(app, egresses);
-  if (access.serves("record")) {
-    app.register((own, _options, done) => {
-      recordingsRoutes(own, recordings, turns);
-      done();
-    });
-  }
+  if (access.serves("record")) ignoreBodies(app, (own) => recordingsRoutes(own, recordings, turns));
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (!access.serves("watch")) return;

@@ -92,6 +92,18 @@ describe("a featured message", () => {
     }
   });
 
+  it("can be taken away by a request with any Content-Type, whatever its body", async (t) => {
+    const { relay } = await setUp(t);
+    await viewed(t, relay);
+    for (const type of ["application/json", "text/plain"])
+      for (const body of [null, "{", "x".repeat(10_000)]) {
+        await put(relay, "first");
+        const headers = { ...bearer(ADMIN), "content-type": type };
+        const { status } = await fetch(relay.url + path(), { method: "DELETE", headers, body });
+        assert.deepEqual([status, (await show(relay)).body], [204, { messageId: null }], `${type} ${body}`);
+      }
+  });
+
   it("must be a stored message of the video", async (t) => {
     const { relay } = await setUp(t);
     assert.equal((await put(relay, "first")).status, 404, "nothing is stored yet");
