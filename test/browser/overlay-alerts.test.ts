@@ -269,4 +269,18 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     chat.say([authorDeletionOf("UCother")]);
     await goalIs(0.1);
   });
+
+  it("sums in the currency of the first payment if it names none, or one that cannot be used", async () => {
+    const { chat, page, visit } = pages;
+    const warned: string[] = [];
+    page.on("console", (line) => line.type() === "warning" && warned.push(line.text()));
+    chat.say([paidAction("euros", "€5.00"), paidAction("dollars", "$9.00")]);
+    const unusable = ["x", "EURO", "💰", "12", "E R"];
+    for (const currency of ["", ...unusable]) {
+      await visit(`&view=goal&goal=paid&currency=${encodeURIComponent(currency)}`);
+      await goalIs(5);
+    }
+    const named = (value: string) => `currency=${value} cannot be used: use three letters such as EUR.`;
+    assert.deepEqual(warned, unusable.map(named));
+  });
 });

@@ -106,6 +106,9 @@ export function readOptions(search: string): Options {
   const since = Date.parse(parameters.text("since"));
   if (Number.isNaN(since) && parameters.text("since") !== "")
     parameters.refuse("since", "use a time such as 2026-01-31T18:00:00Z");
+  const currency = /^[a-z]{3}$/i.exec(parameters.text("currency"))?.[0] ?? "";
+  if (currency !== parameters.text("currency"))
+    parameters.refuse("currency", "use three letters such as EUR");
   const videoId = parameters.text("videoId").trim();
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
@@ -146,7 +149,7 @@ export function readOptions(search: string): Options {
     goal: {
       counts: choice("goal"),
       target: number("target"),
-      currency: parameters.text("currency").toUpperCase(),
+      currency: currency.toUpperCase(),
       since: Number.isNaN(since) ? undefined : since,
       title: parameters.text("title"),
     },
