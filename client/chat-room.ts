@@ -188,8 +188,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     while (!this.#isClosed()) {
       let waitMs: number;
       try {
-        if (await this.#follow()) return this.#enqueue("over");
-        waitMs = this.#retries.pause(this.#retryMs);
+        await this.#follow();
+        return this.#enqueue("over");
       } catch (error) {
         if (this.#isClosed()) return;
         waitMs = this.#retries.fail(error, this.#retryMs);
@@ -201,11 +201,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     }
   }
 
-  /**
-   * One connection: resolves to true at the end of the last chat, and to false if the service ends it where a
-   * token may have ended. Rejects if it ends for any other reason.
-   */
-  async #follow(): Promise<boolean> {
+  /** One connection: resolves at the end of the last chat, and rejects if it ends for any other reason. */
+  async #follow(): Promise<void> {
     const connection = new AbortController();
     this.#connection = connection;
     const { signal } = connection;
@@ -258,13 +255,10 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         const { done, value } = await whileNotIdle(
           orNetworkError(() => body.read(), signal, "The connection was cut."),
         );
-        if (done) {
-          if (this.#options.token) return false;
-          break;
-        }
+        if (done) break;
         for (const frame of frames.read(value)) {
           this.#service.empty = 0.5;
-          if (this.#take(frame, names, `${id}`)) return true;
+          if (this.#take(frame, names, `${id}`)) return;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();
         }

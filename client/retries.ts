@@ -25,23 +25,17 @@ export class Retries {
   }
 
   /** The wait before the next attempt in milliseconds. Throws the error if it is final. */
-  fail(error: unknown, baseMs?: number): number {
+  fail(error: unknown, baseMs = 3000): number {
     if (!(error instanceof ChatError)) throw error;
     let waitMs = this.#options.retry?.(error, this.#failures) ?? -1;
     if (waitMs === false) throw error;
-    const pauseMs = this.pause(baseMs);
+    const { baseMs: firstMs = baseMs, maxMs = 30_000 } = this.#options.backoff ?? {};
+    const fullMs = firstMs * 2 ** this.#failures++ || 0; // 0 * Infinity is NaN
     if (!(waitMs >= 0)) {
       if (error.isFinal || this.#failures >= this.#maxFailures) throw error;
-      waitMs = pauseMs;
+      // Jitter: clients that were disconnected together must not all come back at once.
+      waitMs = Math.min(fullMs, maxMs) * (1 - this.#clock.random() / 2);
     }
     return Math.max(waitMs, error.retryAfterMs || 0);
-  }
-
-  /** The wait in milliseconds before an attempt that needs no permission. The next pause is twice as long. */
-  pause(baseMs = 3000): number {
-    const { baseMs: firstMs = baseMs, maxMs = 30_000 } = this.#options.backoff ?? {};
-    // Jitter: clients that were disconnected together must not all come back at once.
-    const fullMs = firstMs * 2 ** this.#failures++ || 0; // 0 * Infinity is NaN
-    return Math.min(fullMs, maxMs) * (1 - this.#clock.random() / 2);
   }
 }

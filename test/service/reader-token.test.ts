@@ -86,6 +86,17 @@ describe("the token of a command", () => {
     assert.deepEqual([sentTo(server), code], [["Bearer first", "Bearer second"], 0]);
   });
 
+  it("ends a stream of watch, which says that it reconnects", async (t) => {
+    const ends: Answer = (response) =>
+      response.writeHead(200, { "content-type": "text/event-stream" }).end(init(0) + messages(1, 2));
+    await using server = await AnsweringServer.start(ends, streams(init(2), messages(3, 3), END));
+    const path = await fileWith(t, "a-token");
+    const args = ["watch", VIDEO, "--json", "--server", server.url, "--token-file", path];
+    const { code, error } = await outcome(args);
+    assert.match(error, /The connection was cut; reconnecting\n.*connected\n/s);
+    assert.deepEqual([sentTo(server).length, code], [2, 0]);
+  });
+
   it("does not go to a webhook", async (t) => {
     await using server = await AnsweringServer.start(WHOLE);
     await using hook = await AnsweringServer.start(refuses(204, ""));

@@ -113,10 +113,6 @@ export class Connection {
     this.#room = room;
     let isOff = false;
     let shown = "";
-    room.on("state", (state) => {
-      // `retry` has said why it is lost; the first frames of an open stream say how the chat is.
-      if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
-    });
     room.on("init", (init) => {
       if (followsVideo && chatIn(init) === "live") {
         this.open({ ...this.#source, followsVideo: false });

@@ -285,6 +285,13 @@ describe("a chat of the SDK, in virtual time", () => {
     assert.deepEqual((await play(1000, cut, { backoff: { baseMs: 40 } })).calls, [0, 30]);
   });
 
+  it("asks again as soon after the end of a token as after a cut, or when retry says", async () => {
+    const ended = (clock: FakeClock) => [streamed(clock, init(0), 600_000)];
+    const keeps = { token: "t", idleMs: 700_000 };
+    assert.deepEqual((await play(700_000, ended, keeps)).calls, [0, 600_000 + RETRY_MS]);
+    assert.deepEqual((await play(700_000, ended, { ...keeps, retry: () => 50 })).calls, [0, 600_050]);
+  });
+
   it("leaves no wait if a listener closes it when the connection is lost", async () => {
     const fake = new FakeClock();
     const clock = countedClock(fake);

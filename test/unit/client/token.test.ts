@@ -124,20 +124,33 @@ describe("a token given to the SDK", () => {
     );
   });
 
-  it("ends a stream without a failure, and the next one is asked for after the default wait", async () => {
-    const { token } = counting();
+  it("ends a stream as a cut does: retry is asked, and the next token after its wait", async () => {
     const ends =
       (...frames: string[]): Answer =>
       (response) =>
         response.writeHead(200, { "content-type": "text/event-stream" }).end(frames.join(""));
-    const ended = ends(init(0), messages(1, 2));
-    const { sent, cursors, failures } = await follow([ended, ends(init(2)), REST], { token });
-    assert.deepEqual([sent, cursors, failures], [["Bearer t1", "Bearer t2", "Bearer t3"], [1, 2, 3], []]);
-    const { failures: withoutToken } = await follow([ended, REST], {});
-    assert.deepEqual(
-      withoutToken.map(({ code }) => code),
-      ["NETWORK"],
-    );
+    const answers = [ends(init(0), messages(1, 2)), ends(init(2)), REST];
+    for (const waitMs of [undefined, 2]) {
+      const failures: [code: string, attempt: number][] = [];
+      const retry = ({ code }: ChatError, attempt: number) => {
+        failures.push([code, attempt]);
+        return waitMs;
+      };
+      const { sent, cursors } = await follow(answers, { token: counting().token, retry });
+      assert.deepEqual(
+        [sent, cursors],
+        [
+          ["Bearer t1", "Bearer t2", "Bearer t3"],
+          [1, 2, 3],
+        ],
+      );
+      assert.deepEqual(failures, [
+        ["NETWORK", 0],
+        ["NETWORK", 1],
+      ]);
+    }
+    const { cursors, thrown } = await follow(answers, { token: "t", retry: () => false });
+    assert.deepEqual([cursors, thrown?.message], [[1, 2], "The connection was cut."]);
   });
 
   it("is asked for once more after a 401, which then does not count as a failure", async () => {
