@@ -76,6 +76,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   readonly #begun = new Set<ChatCursor[0]>();
   /** The wait before a reconnect that the stream asks for (SSE `retry`), in milliseconds. */
   #retryMs: number | undefined;
+  /** How many streams in a row were asked for and brought no byte within `idleMs`. */
+  #silences = 0;
   /** The error that loops throw at the end. */
   #failure: { error: unknown } | undefined;
 
@@ -222,26 +224,33 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     };
     const headers = { accept: "text/event-stream", "last-event-id": id as string };
     this.#begun.clear();
+    // -1: this one is not silent.
+    let silences = this.#silences;
+    this.#silences = 0;
+    this.#service.isSent = false;
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
       const read = new AbortController();
       this.#clock.sleep(idleMs, read.signal).then(
-        () => connection.abort(new ChatError("NETWORK", `No byte for ${idleMs} ms.`)),
+        () => {
+          if (this.#service.isSent) this.#silences = silences + 1;
+          connection.abort(new ChatError("NETWORK", `No byte for ${idleMs} ms.`));
+        },
         () => {},
       );
       return work.finally(() => read.abort());
     };
 
-    // After two streams that brought nothing although the service was there, the log is read in their place.
-    if (transport ? transport === "log" : this.#service.empty > 1)
+    // After three silences, the log is read in place of the streams if the service is there.
+    if (transport ? transport === "log" : silences > 2 && this.#stream === VIDEO) {
+      silences = -1;
       await whileNotIdle(
         import("./log-stream.ts").then(
           (log) => log.useLog(this.#service, signal, transport),
-          () => {
-            // It is not there, and in a page neither is the service: the stream remains.
-            this.#service.empty = 0.5;
-          },
+          () => {}, // it is not there, and in a page neither is the service: the stream remains
         ),
       );
+      silences = 0;
+    }
     const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, headers));
     const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
@@ -256,8 +265,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
           orNetworkError(() => body.read(), signal, "The connection was cut."),
         );
         if (done) break;
+        silences = -1;
         for (const frame of frames.read(value)) {
-          this.#service.empty = 0.5;
           if (this.#take(frame, names, `${id}`)) return;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();

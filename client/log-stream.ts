@@ -5,6 +5,7 @@
  * types, so that it can be a module of its own.
  */
 import type { ChatType } from "../src/protocol/chat.ts";
+import type { ChatError } from "./chat-error.ts";
 import type { Service } from "./relay-service.ts";
 
 interface Item {
@@ -29,42 +30,60 @@ const BACKFILL_DEFAULT = 50;
 const BACKFILL_MAX = 500;
 /** The digits of an offset, as in the service's `log-position.ts`. */
 const DIGITS = 16;
+/** Each answer of a log has this header. */
+const NEXT = "stream-next-offset";
 
 /**
- * Makes the service answer requests for the stream of a video from the video's log, from now on: if the
- * caller has `chosen` the log, or if two streams in a row were empty while the service answers `/healthz`.
- * The empty streams of an outage do not count.
+ * Makes the service answer requests for the stream of a video from the video's log: if the caller has
+ * `chosen` the log, or if the service answers `/healthz` itself. A log that was not chosen is left for the
+ * stream when it refuses, when its answer is not the service's, and when this function is called again.
  */
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
-  const streams = service.request;
-  if (chosen === undefined) {
-    const failed = service.empty;
-    const isThere = await service.request("healthz", signal).then(
-      () => true,
-      () => false,
-    );
-    service.empty = isThere ? failed : 0.5;
-    if (service.empty < 2) return;
+  const leave = () => !chosen && Reflect.deleteProperty(service, "request");
+  if (Object.hasOwn(service, "request")) {
+    leave();
+    return;
   }
-  if (Object.hasOwn(service, "request")) return;
-  service.request = (path, signal, headers, body) => {
-    if (!path.startsWith("v1/stream?videoId=")) return streams.call(service, path, signal, headers, body);
-    const ask: Ask = (asked) => streams.call(service, asked, signal);
-    const after = headers?.["last-event-id"];
-    return streamOfLog(
-      ask,
-      new URLSearchParams(path.split("?")[1]),
-      after === undefined ? after : Number(after),
-    );
+  if (!chosen && !(await isThere(service, signal))) return;
+  const streams = service.request;
+  /** Throws what the chat must hear of. A final refusal is not: the stream may still be there. */
+  const refused = (error?: ChatError): void => {
+    if (!error || error.status) leave();
+    if (error && (chosen || !error.isFinal)) throw error;
   };
+  service.request = async (...asked) => {
+    const [path, signal, headers] = asked;
+    if (!path.startsWith("v1/stream?videoId=")) return streams.apply(service, asked);
+    const ask: Ask = (path) => streams.call(service, path, signal);
+    const after = headers?.["last-event-id"];
+    const query = new URLSearchParams(path.split("?")[1]);
+    const cursor = after === undefined ? after : Number(after);
+    const response = await streamOfLog(ask, query, cursor, refused).catch(refused);
+    if (response) return response;
+    leave();
+    return chosen ? new Response() : streams.apply(service, asked);
+  };
+}
+
+/** Whether it is the service that answers, and not what a network has in front of it. */
+async function isThere(service: Service, signal: AbortSignal): Promise<boolean> {
+  const asked = service.request("healthz", signal).then((answer) => answer.json());
+  const health = (await asked.catch(() => signal.throwIfAborted())) as { status?: unknown } | undefined;
+  return health?.status === "alive";
 }
 
 /**
  * Resolves to a response whose body is the stream after the cursor `after`, or without one that of a new
- * viewer. Rejects as `ask` does, and so do reads of the body. If an answer is not the service's, the body
- * ends without an end frame, like a connection that was cut.
+ * viewer; to undefined if an answer is not the service's. Rejects as `ask` does, and so do reads of the body,
+ * with what `refused` throws. If it throws nothing, or a later answer is not the service's, the body ends
+ * without an end frame, like a connection that was cut.
  */
-async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | undefined): Promise<Response> {
+async function streamOfLog(
+  ask: Ask,
+  query: URLSearchParams,
+  after: number | undefined,
+  refused: (error?: ChatError) => void,
+): Promise<Response | undefined> {
   const video = `${query.get("videoId")}`;
   const backfill = query.get("backfill");
   const until = query.get("until");
@@ -87,7 +106,7 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
     await ask(log("-1")); // opens the room
     return stored();
   });
-  if (!room || !Array.isArray(room.messages)) return new Response(); // not the service's, so no stream
+  if (!room || !Array.isArray(room.messages)) return undefined;
   const { videoId, chatType, floor, head, messages } = room;
   const [oldest] = messages;
   const isReplay = chatType === "liveChatReplayRenderer";
@@ -102,14 +121,15 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
     cursor = floor;
     return ask(log(offsetOf(floor)));
   });
+  if (!answer.headers.has(NEXT)) return undefined;
 
   async function* parts(): AsyncGenerator<string, void> {
     yield frame("init", { videoId, chatType, cursor });
     while (true) {
-      const next = answer.headers.get("stream-next-offset");
-      if (!next) return; // the answer is not the service's
+      const next = answer.headers.get(NEXT);
+      const items = next && (await itemsOf(answer));
+      if (!items) return refused();
       let text = ": keepalive\n\n";
-      const items = answer.status === 204 ? [] : ((await answer.json()) as Item[]);
       for (const { cursor, ...message } of items) {
         if (query.get("details") !== "true") delete message.details;
         text += `id: ${cursor}\n${frame("message", message)}`;
@@ -135,12 +155,24 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
   const frames = parts();
   const body = new ReadableStream({
     async pull(controller) {
-      const { value, done } = await frames.next();
-      if (done) controller.close();
-      else controller.enqueue(new TextEncoder().encode(value));
+      const part = await frames.next().catch(refused);
+      if (part?.value) controller.enqueue(new TextEncoder().encode(part.value));
+      else controller.close();
     },
   });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+/** The messages of an answer; undefined if it is not the service's. */
+async function itemsOf(answer: Response): Promise<Item[] | undefined> {
+  if (answer.status === 204) return [];
+  const text = await answer.text();
+  try {
+    const items = JSON.parse(text);
+    return Array.isArray(items) ? items : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function offsetOf(cursor: number): string {

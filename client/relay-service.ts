@@ -11,12 +11,8 @@ import type { NamedOptions, RequestOptions } from "./types.ts";
 export class Service {
   /** What the caller wants to read, as it named it. */
   readonly names: readonly string[];
-  /**
-   * The number of empty streams in a row: requests that were not refused and have brought nothing. Half a
-   * stream more means that an earlier one brought something, or that the service was away. Above 1, the
-   * question is whether the service is there; from 2 on, the log is read if it is.
-   */
-  empty = 0;
+  /** Whether a request was sent since somebody set it to false: it waits for the token. */
+  isSent = false;
   readonly #base: URL;
   readonly #options: RequestOptions;
   readonly #clock: Clock;
@@ -57,7 +53,7 @@ export class Service {
     const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
     if (bearer) sent.set("authorization", `Bearer ${bearer}`);
     if (body) sent.set("content-type", "application/json");
-    this.empty++;
+    this.isSent = true;
     const response = await orNetworkError(
       () =>
         fetch(`${this.#base}${path}`, {
@@ -71,7 +67,6 @@ export class Service {
     );
     const { status, headers } = response;
     if (response.ok) return response;
-    this.empty--;
     // A proxy in front of the service may send an endless body.
     const type = headers.get("content-type") as string;
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};

@@ -264,7 +264,7 @@ export interface ChatOptions<
   cursor?: number | undefined;
   /**
    * How the chat is read: as Server-Sent Events (`sse`), or from the video's log by long polling (`log`). By
-   * default `sse`, and `log` after two streams that brought nothing although the service answers.
+   * default `sse`, and `log` after three streams that brought no byte although the service answers.
    */
   transport?: "sse" | "log" | undefined;
 }

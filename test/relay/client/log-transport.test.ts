@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { type ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
+import { eventually } from "../../support/eventually.ts";
 import { B, several, withRoom } from "../../support/history.ts";
 import { LeapingClock } from "../../support/leaping-clock.ts";
 import { startRelay } from "../../support/relay.ts";
@@ -23,21 +24,59 @@ function until({ signal }: RequestInit, clock: LeapingClock): Promise<never> {
   return promise;
 }
 
-/** Networks that let no event through. */
-const NETWORKS: Record<string, Hold> = {
-  "holds whole answers back": (_url, init, clock) => until(init, clock),
-  "lets the head of a stream through, and nothing of it": async (url, init, clock) => {
-    const { status, headers, body } = await fetch(url, init);
-    await body?.cancel();
-    const start = (stream: ReadableStreamDefaultController) =>
-      void until(init, clock).catch((error) => stream.error(error));
-    const nothing = new ReadableStream({ start });
-    return new Response(nothing, { status, headers });
-  },
-  "cuts streams at once": async () => Promise.reject(new TypeError("cut")),
-  "answers with a page of its own": async () =>
-    new Response("<h1>Welcome</h1>", { headers: { "content-type": "text/html" } }),
+/** The head of a true answer, and then what the network makes of its body. */
+async function headOf(url: string, init: RequestInit, clock: LeapingClock): Promise<Response> {
+  const { status, headers, body } = await fetch(url, init);
+  await body?.cancel();
+  const start = (stream: ReadableStreamDefaultController) =>
+    void until(init, clock).catch((error) => stream.error(error));
+  return new Response(new ReadableStream({ start }), { status, headers });
+}
+
+/** The first bytes of a true answer, and then nothing. */
+async function beginningOf(url: string, init: RequestInit, clock: LeapingClock): Promise<Response> {
+  const { status, headers, body } = await fetch(url, init);
+  const reader = body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  const start = (stream: ReadableStreamDefaultController) => {
+    stream.enqueue(first?.value);
+    void until(init, clock).catch((error) => stream.error(error));
+  };
+  return new Response(new ReadableStream({ start }), { status, headers });
+}
+
+const html = (status = 200) =>
+  new Response("<h1>Welcome</h1>", { status, headers: { "content-type": "text/html" } });
+const refusal = (status: number, code: string) => Response.json({ code, message: "m" }, { status });
+
+const HOLDS = {
+  hang: (_url, init, clock) => until(init, clock),
+  head: headOf,
+  beginning: beginningOf,
+  net: async () => Promise.reject(new TypeError("no network")),
+  cut: async () => new Response("", { headers: { "content-type": "text/event-stream" } }),
+  html: async () => html(),
+  500: async () => html(500),
+  429: async () => refusal(429, "RATE_LIMITED"),
+  408: async () => html(408),
+  good: (url, init) => fetch(url, init),
+} satisfies Record<string, Hold>;
+type Step = `${keyof typeof HOLDS}`;
+
+/** Networks that hold streams back. */
+const HOLDING: Record<string, Hold> = {
+  "holds whole answers back": HOLDS.hang,
+  "lets the head of a stream through, and nothing of it": HOLDS.head,
 };
+
+/** Does to the first streams what the steps say, and nothing to later ones. */
+function byTurns(steps: readonly Step[]): Hold {
+  let asked = 0;
+  return (...given) => (HOLDS[steps[asked++] ?? "good"] as Hold)(...given);
+}
+
+const SILENT = ["hang", "hang", "hang"] as const;
 
 /** A `fetch` through such a network; keeps the paths that it was asked for. */
 function through(hold: Hold, clock = new LeapingClock()) {
@@ -48,12 +87,12 @@ function through(hold: Hold, clock = new LeapingClock()) {
     return pathname === "/v1/stream" ? hold(`${input}`, init, clock) : fetch(input, init);
   }) satisfies typeof fetch;
   const count = (path: string) => paths.filter((each) => each === path).length;
-  return { fetch: held as typeof fetch, count };
+  return { fetch: held as typeof fetch, count, paths };
 }
 
 describe("a chat of the SDK behind a network that", () => {
-  for (const [what, hold] of Object.entries(NETWORKS)) {
-    it(`${what} is read from the log after two streams`, async () => {
+  for (const [what, hold] of Object.entries(HOLDING)) {
+    it(`${what} is read from the log after three streams`, async () => {
       await using relay = await startRelay();
       const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
       const ids = said.say(10);
@@ -66,10 +105,42 @@ describe("a chat of the SDK behind a network that", () => {
         if (read.length === 20) said.end("seek-only");
       }
       assert.deepEqual([read, room.end], [ids, { reason: "no more continuations" }]);
-      assert.equal(count("/v1/stream"), 2);
-      assert.ok(count("/healthz") > 0);
+      assert.deepEqual([count("/v1/stream"), count("/healthz")], [3, 1]);
     });
   }
+
+  const passing: Step[][] = [
+    ["html", "html"],
+    ["hang", "hang"],
+    ["head", "hang"],
+    ["hang", "cut"],
+    ["html", "500", "429", "net", "cut"],
+    ["408", "408", "408", "408"],
+    ["net", "net", "net", "net"],
+    ["hang", "hang", "net", "hang", "head"],
+    ["hang", "hang", "html", "hang", "hang"],
+    ["hang", "hang", "beginning", "hang", "hang"],
+    ["beginning", "beginning", "beginning", "beginning"],
+  ];
+  for (const steps of passing)
+    it(`does ${steps} to its streams is read from the next stream, with no other request`, async (t) => {
+      await using relay = await startRelay();
+      const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
+      const [first] = said.say(1);
+      const clock = new LeapingClock();
+      const { fetch, paths } = through(byTurns(steps), clock);
+      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock);
+      t.after(() => room.close());
+      let streams = 0;
+      room.on("init", () => {
+        streams = paths.length;
+      });
+      const read: string[] = [];
+      room.on("message", ({ id }) => read.push(id));
+      await eventually(steps.length + 1, () => streams);
+      await eventually(first, () => read[0]);
+      assert.deepEqual(paths, Array(steps.length + 1).fill("/v1/stream"));
+    });
 
   it("holds streams back is never read from the log if the caller wants streams", async () => {
     await using relay = await startRelay();
@@ -81,12 +152,39 @@ describe("a chat of the SDK behind a network that", () => {
     assert.deepEqual([count("/v1/stream"), count("/healthz"), count(`/v1/log/${VIDEO}`)], [6, 0, 0]);
   });
 
-  it("reaches no service is not read from the log", async () => {
-    const { fetch, count } = through(async () => Promise.reject(new TypeError("cut")));
-    const retry = (_: ChatError, attempt: number) => attempt < 3 && 1;
-    const room = chat("http://127.0.0.1:1", { videoId: VIDEO, retry, fetch });
-    await assert.rejects(Array.fromAsync(room), { code: "NETWORK" });
-    assert.deepEqual([count("/v1/stream"), count("/healthz"), count(`/v1/log/${VIDEO}`)], [4, 2, 0]);
+  const others: [what: string, answer: (init: RequestInit, clock: LeapingClock) => Promise<Response>][] = [
+    ["a page", async () => html()],
+    ["another JSON", async () => Response.json({ status: "ok" })],
+    ["null", async () => Response.json(null)],
+    ["an error", async () => html(502)],
+    ["a cut", HOLDS.net],
+    ["silence", until],
+  ];
+  for (const [what, answer] of others)
+    it(`holds streams back and answers /healthz by ${what} is not read from the log`, async () => {
+      await using relay = await startRelay();
+      relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+      const clock = new LeapingClock();
+      const { fetch: held, count, paths } = through(byTurns(Array(6).fill("hang")), clock);
+      const fetch: typeof globalThis.fetch = (input, init = {}) => {
+        if (!`${input}`.endsWith("/healthz")) return held(input, init);
+        paths.push("/healthz");
+        return answer(init, clock);
+      };
+      for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock)) break;
+      assert.deepEqual([count("/v1/stream"), count("/healthz"), paths.length], [7, 2, 9]);
+    });
+
+  it("holds the streams of a channel back is asked for streams alone: they have no log", async () => {
+    const clock = new LeapingClock();
+    const paths: string[] = [];
+    const fetch = (async (input, init = {}) => {
+      paths.push(new URL(`${input}`).pathname);
+      return paths.length > 4 ? refusal(404, "NOT_FOUND") : until(init, clock);
+    }) satisfies typeof globalThis.fetch;
+    const room = chat("http://relay", { ...FAST, channel: "@c", idleMs: 2000, fetch }, clock);
+    await assert.rejects(Array.fromAsync(room), { code: "NOT_FOUND" });
+    assert.deepEqual(paths, Array(5).fill("/v1/stream"));
   });
 
   for (const opened of [true, false])
@@ -128,6 +226,101 @@ describe("a chat of the SDK behind a network that", () => {
     });
     assert.deepEqual([count("/v1/stream"), count("/healthz")], [6, 0]);
   });
+});
+
+/** Where a log that nobody has chosen fails: the path, and whether only its long polls do. */
+const FAILING: [where: string, path: string, isPoll: boolean][] = [
+  ["a page of stored messages", "/v1/messages", false],
+  ["the log", "/v1/log/", false],
+  ["a poll of the log", "/v1/log/", true],
+];
+const FAILURES: [what: string, fail: () => Response, code: string | undefined][] = [
+  ["a page", () => html(), undefined],
+  ["a page with the status 404", () => html(404), undefined],
+  ["403", () => refusal(403, "FORBIDDEN"), undefined],
+  ["503", () => refusal(503, "CAPACITY"), "CAPACITY"],
+];
+
+describe("a chat of the SDK that nobody wanted to read from the log", () => {
+  for (const [where, path, isPoll] of FAILING)
+    for (const [what, fail, code] of FAILURES)
+      it(`goes back to the stream if ${where} is answered by ${what}`, async () => {
+        const settings = { RELAY_LONG_POLL_MS: "1000" };
+        await using relay = await startRelay({ settings });
+        const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
+        const ids = said.say(5);
+        const clock = new LeapingClock();
+        const { fetch: held, count } = through(byTurns(SILENT), clock);
+        let failed = 0;
+        const fetch: typeof globalThis.fetch = async (input, init) => {
+          const { pathname, searchParams } = new URL(`${input}`);
+          if (!pathname.startsWith(path) || (isPoll && !searchParams.has("live"))) return held(input, init);
+          failed += 1;
+          return fail();
+        };
+        const failures: string[] = [];
+        const retry = ({ code }: ChatError) => void failures.push(code);
+        const options = { ...FAST, videoId: VIDEO, idleMs: 2000, fetch, retry };
+        const read: string[] = [];
+        for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO })) break; // it is stored
+        for await (const { id } of chat(relay.url, options, clock)) {
+          if (read.push(id) === 5) ids.push(...said.say(5));
+          if (read.length === 10) break;
+        }
+        assert.deepEqual([read, failed, count("/v1/stream")], [ids, 1, 4]);
+        const others = code ? [code] : isPoll ? ["NETWORK"] : [];
+        assert.deepEqual(failures, [...Array(3).fill("NETWORK"), ...others]);
+      });
+
+  it("goes back to the stream if the log is silent three times, and to the log again", async () => {
+    await using relay = await startRelay();
+    const said = relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    const clock = new LeapingClock();
+    const { fetch: held, count, paths } = through(HOLDS.head, clock);
+    let isHeld = true;
+    const fetch: typeof globalThis.fetch = (input, init = {}) => {
+      if (count("/healthz") === 2) isHeld = false;
+      if (!isHeld || !`${input}`.includes("/v1/messages")) return held(input, init);
+      paths.push("held");
+      return until(init, clock);
+    };
+    for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO })) break; // it is stored
+    const read: string[] = [];
+    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock))
+      if (read.push(id) === 3) break;
+    assert.deepEqual([read, count("/v1/stream"), count("held"), count("/healthz")], [said, 6, 3, 2]);
+  });
+
+  it("keeps to the log if only a connection of it is cut", async () => {
+    await using relay = await startRelay();
+    const said = relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    const clock = new LeapingClock();
+    const { fetch: held, count } = through(HOLDS.hang, clock);
+    let cuts = 0;
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      if (`${input}`.includes("/v1/log") && cuts++ < 4) throw new TypeError("cut");
+      return held(input, init);
+    };
+    const read: string[] = [];
+    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock))
+      if (read.push(id) === 3) break;
+    assert.deepEqual([read, count("/v1/stream"), count("/healthz")], [said, 3, 1]);
+  });
+});
+
+it("the SDK reads a chat from the stream after its token took too long: no stream was asked for", async () => {
+  await using relay = await startRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+  const clock = new LeapingClock();
+  const { fetch, paths } = through(HOLDS.good, clock);
+  let asked = 0;
+  const token = () => (++asked > 4 ? "t" : new Promise<string>(() => {}));
+  const over = Promise.withResolvers<void>();
+  void clock.leapUntil(over.promise);
+  for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 20_000, fetch, token }, clock))
+    break;
+  over.resolve();
+  assert.deepEqual([asked, paths], [5, ["/v1/stream"]]);
 });
 
 it("the SDK reads a chat from the stream after its token could not be read: no stream has failed", async () => {
@@ -220,6 +413,30 @@ describe("a chat of the SDK that is read from the log", () => {
       const options = { fetch: async () => new Response(text), retry: () => false as const };
       await assert.rejects(upToNow(url, options), { code: "HTTP", status: 200 });
     }
+  });
+
+  it("stays with a log that its caller has chosen, whatever it answers", async () => {
+    const paths: string[] = [];
+    const answers = [html(), html(502), refusal(429, "RATE_LIMITED"), html(), refusal(404, "NO_LIVE_CHAT")];
+    const fetch = (async (input) => {
+      paths.push(new URL(`${input}`).pathname);
+      return answers.shift() ?? Response.error();
+    }) satisfies typeof globalThis.fetch;
+    const room = chat("http://relay", { ...FAST, videoId: VIDEO, transport: "log", fetch });
+    await assert.rejects(Array.fromAsync(room), { code: "NO_LIVE_CHAT" });
+    assert.deepEqual(paths, Array(5).fill("/v1/messages"));
+  });
+
+  it("asks a function for its token once more after a 401, and no more", async () => {
+    let asked = 0;
+    const token = () => `t${++asked}`;
+    const fetch = async () => {
+      if (asked > 4) throw new Error("asked for ever");
+      return refusal(401, "UNAUTHORIZED");
+    };
+    const options = { fetch, token, retry: () => false as const };
+    await assert.rejects(upToNow("http://relay", options), { code: "UNAUTHORIZED" });
+    assert.equal(asked, 2);
   });
 
   it("begins again if the log loses the offset of a poll", async (t) => {
