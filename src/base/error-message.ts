@@ -1,4 +1,4 @@
-/** A thrown value and its message: ours, or the upstream's, which may end with a full stop or not. */
+/** A thrown value and its message: ours, the upstream's (with a full stop or not), or that of a connection. */
 
 /** The thrown value if it is an error, or an error with it as the message. */
 export function asError(thrown: unknown): Error {
@@ -18,4 +18,20 @@ export function withoutStop(message: string): string {
 /** As a sentence of its own. */
 export function withStop(message: string): string {
   return `${withoutStop(message)}.`;
+}
+
+/** What to do if a server's certificate is not accepted, by the error code of Node.js. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [
+    /SELF_SIGNED|LEAF_SIGNATURE|GET_ISSUER/,
+    "if you trust it, set the variable NODE_EXTRA_CA_CERTS to a file with the certificate of its authority, or with itself if it is self-signed",
+  ],
+  [/CERT_HAS_EXPIRED/, "renew it at the server"],
+  [/CERT_ALTNAME_INVALID/, "use the host name that it was made for"],
+];
+
+/** Says in one line why a certificate is not accepted; undefined if the error is not about one. */
+export function certificateTrouble(code: string | undefined): string | undefined {
+  const remedy = REMEDIES.find(([codes]) => codes.test(code ?? ""))?.[1];
+  return remedy && `the server's certificate is not accepted (${code}): ${remedy}`;
 }

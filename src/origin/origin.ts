@@ -4,9 +4,9 @@
  */
 
 import { text } from "node:stream/consumers";
-import { certificateTrouble } from "../base/certificate-trouble.ts";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
+import { certificateTrouble } from "../base/error-message.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ENDED, FACT_NAMES, type FactName, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";

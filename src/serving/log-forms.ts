@@ -69,7 +69,7 @@ export const ANSWERS = wholeFormsOf("log answer", ANSWER);
 
 type BodyForms = Record<BodyForm["transferCoding"], BodyForm>;
 
-/** The forms of connections with events, by the step of their cursors: 330 at most. */
+/** The forms of connections with events, by the step of their cursors: some seventy at most. */
 export class EventForms {
   readonly #cursors: CacheCursors;
   readonly #byStep = new Map<bigint, BodyForms>();

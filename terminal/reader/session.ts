@@ -3,8 +3,7 @@
  * leave, and each kind of end has its exit code.
  */
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../client/index.ts";
-import { certificateTrouble } from "../../src/base/certificate-trouble.ts";
-import { withoutStop } from "../../src/base/error-message.ts";
+import { certificateTrouble, withoutStop } from "../../src/base/error-message.ts";
 import { COMMAND_NAME } from "../../src/base/own-files.ts";
 import { cleanText } from "../../src/base/sanitised-text.ts";
 import { EXIT, exitCodeOf } from "../../src/cli/exit-codes.ts";

@@ -1,7 +1,6 @@
 /** The schemas of the log of a video. */
 import type { Static } from "typebox";
 import { CHATS } from "../../protocol/chat.ts";
-import { MAX_CURSOR_CHARS } from "../../serving/cache-cursors.ts";
 import { Type } from "./json-schema.ts";
 import { VideoIdInput } from "./schemas.ts";
 
@@ -24,10 +23,7 @@ export const LogQuery = Type.Object({
     }),
   ),
   cursor: Type.Optional(
-    Type.String({
-      maxLength: MAX_CURSOR_CHARS,
-      description: "The `Stream-Cursor` of the last answer, for caches.",
-    }),
+    Type.String({ maxLength: 100, description: "The `Stream-Cursor` of the last answer, for caches." }),
   ),
   chat: Type.Optional(
     Type.Enum([...CHATS], {

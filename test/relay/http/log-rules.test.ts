@@ -114,7 +114,7 @@ describe("every answer of a log", { timeout: 300_000 }, () => {
   it("to a live read has a larger Stream-Cursor than the caller sent", async () => {
     const current = BigInt((await read({ offset: "-1", ...LIVE })).headers.get("stream-cursor") ?? "");
     const near = [-1n, 0n, 1n, 500n].map((ahead) => current + ahead);
-    const sent = [...near, ...[15, 16, 50, 99].map((digits) => 10n ** BigInt(digits) - 1n)];
+    const sent = [...near, ...[15, 16, 20].map((digits) => 10n ** BigInt(digits) - 1n)];
     const beyond = sent.map(async (own) => {
       const query = { ...LIVE, cursor: `${own}` };
       const polls = await Promise.all([first.next, "-1"].map((offset) => read({ ...query, offset })));
