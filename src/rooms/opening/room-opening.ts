@@ -196,6 +196,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
   await using replay = isReplay ? await take() : undefined;
   const hold = isReplay ? replay : live;
   if (!hold) return { is: "elsewhere" };
+  if (isReplay) live.assertHeld(); // else another instance may open the video, too
   if (isReplay && isKeptWhole(hold.room) && !applicant.waiting.reopens) {
     await store.finish(hold, ENDED); // as of now: it has just been found again
     return { is: "ended" };

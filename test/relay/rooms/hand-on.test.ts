@@ -533,3 +533,21 @@ test("a recording says why its chat is waited for, whichever instance waits", as
   assert.equal(reports.at(-1)?.state, "waiting");
   assert.match(reports.at(-1)?.error ?? "", /\bdisabled\b/);
 });
+
+test("an opening that has lost its lease leaves the replay that it finds to the instance that opens the video now", async () => {
+  const { world, first, second, until, now } = twoInstances();
+  const { videoId } = world.rooms.find(({ key }) => key.endsWith(".replay")) ?? assert.fail();
+  const enter = (instance: Instance) =>
+    void instance.life?.rooms
+      .enter(visit(videoId, videoId).request, new AbortController().signal)
+      .catch(() => {});
+  world.network.latency = { leastMs: 800, jitterMs: 0 };
+  await until(1000);
+  enter(first);
+  await until(1800);
+  first.line?.silence(6000); // longer than the lease, and the opening reads its first answer meanwhile
+  await until(3000);
+  enter(second);
+  await until(now() + 20_000); // the world judges that one instance at a time calls for the video
+  await world.upstream.close();
+});
