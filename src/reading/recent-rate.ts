@@ -12,6 +12,9 @@ const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */
 const MIN_OBSERVED_MS = 1000;
 
+/** The minimum number of messages of an opening for a rate: fewer, said within a second, are noise. */
+const MIN_SHOWN = 5;
+
 /** What the page of an opening and its answer show, and when the upstream sent the answer. */
 export type Shown = Pick<PollAnswer, "items" | "sentAt">;
 
@@ -27,10 +30,11 @@ export class RecentRate {
   /**
    * `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. `saidAt`:
    * when the messages of the opening were said, on the monotonic clock. The rate counts those behind the
-   * first one, and the time since then.
+   * first one, and the time since then, unless they are too few.
    */
   constructor(hasAnswer: boolean, now: number, saidAt: readonly number[] = []) {
-    const [first = now, ...later] = saidAt.toSorted((one, other) => one - other);
+    const shown = saidAt.length < MIN_SHOWN ? [] : saidAt.toSorted((one, other) => one - other);
+    const [first = now, ...later] = shown;
     this.#beganAt = first;
     for (const at of later) this.observe(1, at);
     if (hasAnswer) this.observe(0, now);

@@ -38,11 +38,12 @@ it("they count until a minute after they were said", () => {
   assert.equal(expectedAfter(60_000, lively), 0);
 });
 
-it("old messages of a quiet chat, and one alone, let expect none", () => {
-  assert.equal(expectedAfter(5000, [3_600_000, 120_000, 61_000]), 0);
-  assert.equal(expectedAfter(5000, [2000]), 0);
+it("old messages of a quiet chat, and fewer than five, let expect none", () => {
+  assert.equal(expectedAfter(5000, [3_600_000, 240_000, 180_000, 120_000, 61_000]), 0);
+  assert.equal(expectedAfter(5000, [2000, 2000, 2000, 1000]), 0);
+  assert.ok(expectedAfter(5000, [2000, 2000, 2000, 1000, 1000]) > 0);
 });
 
 it("a message from ahead of the upstream's clock counts as said with the answer", () => {
-  assert.equal(expectedAfter(5000, [5000, -1000]), expectedAfter(5000, [5000, 0]));
+  assert.equal(expectedAfter(5000, [5000, 4, 3, 2, -1000]), expectedAfter(5000, [5000, 4, 3, 2, 0]));
 });
