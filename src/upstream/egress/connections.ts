@@ -85,9 +85,18 @@ export class HttpConnections implements Connections {
     return url && `${url.protocol}//${url.host}`;
   }
 
-  /** Loads undici, whose 3.5 MB a service without a chat does not need. */
+  /**
+   * Loads undici, whose 3.5 MB a service without a chat does not need. The next call tries again if no file
+   * was free.
+   */
   #load(): Promise<Dispatchers> {
-    this.#dispatchers ??= import("./dispatchers.ts").then(({ dispatchersOf }) => dispatchersOf(this.#spec));
+    this.#dispatchers ??= import("./dispatchers.ts").then(
+      ({ dispatchersOf }) => dispatchersOf(this.#spec),
+      (error: unknown) => {
+        this.#dispatchers = undefined;
+        throw error;
+      },
+    );
     return this.#dispatchers;
   }
 
