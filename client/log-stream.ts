@@ -30,6 +30,7 @@ const BACKFILL_DEFAULT = 50;
 const BACKFILL_MAX = 500;
 /** The digits of an offset, as in the service's `log-position.ts`. */
 const DIGITS = 16;
+const EVENTS = { headers: { "content-type": "text/event-stream" } };
 /** Each answer of a log has this header. */
 const NEXT = "stream-next-offset";
 
@@ -48,7 +49,7 @@ export async function useLog(service: Service, signal: AbortSignal, chosen?: str
   const streams = service.request;
   /** Throws what the chat must hear of. A final refusal is not: the stream may still be there. */
   const refused = (error?: ChatError): void => {
-    if (!error || error.status) leave();
+    if (!error || error.isFinal) leave();
     if (error && (chosen || !error.isFinal)) throw error;
   };
   service.request = async (...asked) => {
@@ -58,16 +59,24 @@ export async function useLog(service: Service, signal: AbortSignal, chosen?: str
     const after = headers?.["last-event-id"];
     const query = new URLSearchParams(path.split("?")[1]);
     const cursor = after === undefined ? after : Number(after);
-    const response = await streamOfLog(ask, query, cursor, refused).catch(refused);
+    const response = await streamOfLog(ask, query, cursor, refused).catch((error: ChatError) =>
+      error.code ? refused(error) : cutStream(error),
+    );
     if (response) return response;
     leave();
     return chosen ? new Response() : streams.apply(service, asked);
   };
 }
 
+/** The stream of a connection that is cut while the log's first answers are read. */
+function cutStream(error: unknown): Response {
+  const body = new ReadableStream({ start: (controller) => controller.error(error) });
+  return new Response(body, EVENTS);
+}
+
 /** Whether it is the service that answers, and not what a network has in front of it. */
 async function isThere(service: Service, signal: AbortSignal): Promise<boolean> {
-  const asked = service.request("healthz", signal).then((answer) => answer.json());
+  const asked = service.request("healthz", signal).then(jsonIn);
   const health = (await asked.catch(() => signal.throwIfAborted())) as { status?: unknown } | undefined;
   return health?.status === "alive";
 }
@@ -99,7 +108,7 @@ async function streamOfLog(
   if (types) last.set("types", types);
   const stored = async () => {
     const answer = await ask(`v1/messages?${last}`);
-    return (await answer.json().catch(() => undefined)) as Stored | undefined;
+    return (await jsonIn(answer)) as Stored | undefined;
   };
   const room = await stored().catch(async (error) => {
     if (until || error.code !== "NOT_STORED") throw error;
@@ -160,16 +169,21 @@ async function streamOfLog(
       else controller.close();
     },
   });
-  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  return new Response(body, EVENTS);
 }
 
 /** The messages of an answer; undefined if it is not the service's. */
 async function itemsOf(answer: Response): Promise<Item[] | undefined> {
   if (answer.status === 204) return [];
+  const items = await jsonIn(answer);
+  return Array.isArray(items) ? items : undefined;
+}
+
+/** The body of an answer; undefined if it is not JSON. Rejects if the connection is cut. */
+async function jsonIn(answer: Response): Promise<unknown> {
   const text = await answer.text();
   try {
-    const items = JSON.parse(text);
-    return Array.isArray(items) ? items : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -234,17 +234,29 @@ const FAILING: [where: string, path: string, isPoll: boolean][] = [
   ["the log", "/v1/log/", false],
   ["a poll of the log", "/v1/log/", true],
 ];
-const FAILURES: [what: string, fail: () => Response, code: string | undefined][] = [
-  ["a page", () => html(), undefined],
-  ["a page with the status 404", () => html(404), undefined],
-  ["403", () => refusal(403, "FORBIDDEN"), undefined],
+/** `code`: of a failure that is not final. Then the chat keeps to the log. */
+const FAILURES: [what: string, fail: () => Response, code?: string][] = [
+  ["a page", () => html()],
+  ["a page with the status 404", () => html(404)],
+  ["403", () => refusal(403, "FORBIDDEN")],
   ["503", () => refusal(503, "CAPACITY"), "CAPACITY"],
+  ["a body that is cut", cut, "NETWORK"],
 ];
+
+function cut(): Response {
+  const body = new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(new TextEncoder().encode("["));
+      controller.error(new TypeError("the connection is cut"));
+    },
+  });
+  return new Response(body, { headers: { "stream-next-offset": "1" } });
+}
 
 describe("a chat of the SDK that nobody wanted to read from the log", () => {
   for (const [where, path, isPoll] of FAILING)
     for (const [what, fail, code] of FAILURES)
-      it(`goes back to the stream if ${where} is answered by ${what}`, async () => {
+      it(`${code ? "keeps to the log" : "goes back to the stream"} if ${where} is answered by ${what}`, async () => {
         const settings = { RELAY_LONG_POLL_MS: "1000" };
         await using relay = await startRelay({ settings });
         const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
@@ -256,7 +268,7 @@ describe("a chat of the SDK that nobody wanted to read from the log", () => {
           const { pathname, searchParams } = new URL(`${input}`);
           if (!pathname.startsWith(path) || (isPoll && !searchParams.has("live"))) return held(input, init);
           failed += 1;
-          return fail();
+          return code && failed > 1 ? held(input, init) : fail();
         };
         const failures: string[] = [];
         const retry = ({ code }: ChatError) => void failures.push(code);
@@ -267,7 +279,8 @@ describe("a chat of the SDK that nobody wanted to read from the log", () => {
           if (read.push(id) === 5) ids.push(...said.say(5));
           if (read.length === 10) break;
         }
-        assert.deepEqual([read, failed, count("/v1/stream")], [ids, 1, 4]);
+        assert.deepEqual([read, count("/v1/stream")], [ids, code ? 3 : 4]);
+        assert.ok(code ? failed > 1 : failed === 1, `${failed} requests`);
         const others = code ? [code] : isPoll ? ["NETWORK"] : [];
         assert.deepEqual(failures, [...Array(3).fill("NETWORK"), ...others]);
       });
