@@ -1,4 +1,4 @@
-/** A thrown value and its message: ours, the upstream's (with a full stop or not), or that of a connection. */
+/** A thrown value and its message: ours, or the upstream's (with a full stop or not), or a connection's. */
 
 /** The thrown value if it is an error, or an error with it as the message. */
 export function asError(thrown: unknown): Error {

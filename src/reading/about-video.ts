@@ -34,7 +34,7 @@ interface AboutVideoParts {
 
 /**
  * Keeps what a page has said with the rooms of the video, if there are any. While the store is unavailable,
- * nothing is kept: the next page says it again.
+ * nothing is kept: the next page, if any, says it again.
  */
 export async function keepVideo(
   videoId: string,

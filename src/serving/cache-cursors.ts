@@ -7,15 +7,15 @@ const INTERVAL_MS = 20_000;
 /** How far a cursor is put ahead of the client's own, at most, in seconds. */
 const MAX_JITTER_S = 3600;
 /**
- * A longer number begins again: each power of two is a form of events of its own, and a client must not
- * choose among more than some seventy.
+ * A longer number, which no service gives out, counts as none: each power of two is a form of events of its
+ * own, and a client must not choose among more than some seventy.
  */
 export const MAX_CURSOR_DIGITS = 20;
 const CURSOR = new RegExp(`^\\d{1,${MAX_CURSOR_DIGITS}}$`);
 
 /**
- * A cursor is the number of the current interval, or a higher one, beyond the client's own, of any length that counts:
- * so it is a `bigint`. All clients that come with the same cursor in one interval get the same, so that they go
+ * A cursor is the number of the current interval, or a higher one, beyond the client's own: a `bigint`, as
+ * that may be long. All clients that come with the same cursor in one interval get the same, so that they go
  * on sharing their requests.
  */
 export class CacheCursors {

@@ -407,11 +407,18 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     const [contentType, state] = ["text/event-stream", { channel: "@quiet", state: "waiting" }];
     const body = `event: channel\ndata: ${JSON.stringify(state)}\n\n`;
     const refusal = { error: { code: "UNAUTHORIZED", message: "The token is not valid." } };
-    const answers = [{ contentType, body }, { status: 401, json: refusal }];
-    const asked = page.waitForResponse((response) => response.status() === 401);
-    await page.route("**/v1/stream?**", (route) => route.fulfill(answers.shift() ?? answers[0]));
+    const answers = [
+      { contentType, body },
+      { status: 401, json: refusal },
+    ];
+    const again = Promise.withResolvers<void>();
+    await page.route("**/v1/stream?**", (route) => {
+      const answer = answers.shift();
+      if (answer) return route.fulfill(answer);
+      again.resolve(); // the page has taken the refusal
+    });
     await page.goto(`${relay.url}/overlay?channel=@quiet`);
-    await asked;
+    await again.promise;
     await pages.stateIs("reconnecting");
     assert.equal(await page.locator("#status").isVisible(), false);
   });

@@ -42,7 +42,7 @@ export class RoomTruth {
   readonly #reached: number[] = [];
   #lastJoining = -1;
   #openGap: Gap | undefined;
-  /** What is missing behind the gaps. */
+  /** The messages that are missing behind gaps. */
   readonly #missing = new Set<Readonly<Entry>>();
   #base: number | undefined;
   /** Seen, while something before it was not, or while nobody knew where the room begins. */
@@ -112,9 +112,8 @@ export class RoomTruth {
   ended(cursor: number | undefined): string | undefined {
     if (!this.mayEnd) return `an end at ${cursor}, of a chat that goes on`;
     if (cursor === undefined) return undefined; // a viewer with a filter may not know it
-    const last = this.cursorOf(this.chat.ledger.length) ?? cursor;
-    // The end comes behind a gap if nothing was said after it.
-    const due = this.#endedAt ?? (this.typeAt(last + 1) === "gap" ? last + 1 : last);
+    // The last message may be a gap, or one that was found later.
+    const due = this.#endedAt ?? (this.cursorOf(this.chat.ledger.length) === undefined ? cursor : this.#head);
     this.#endedAt = due;
     return cursor === due ? undefined : `an end at ${cursor}, not at ${due}`;
   }

@@ -61,7 +61,7 @@ export class Network {
     const open = async () => {
       if (this.loadingMs === 0) return;
       loaded ??= this.#scheduler.sleep(this.loadingMs);
-      await loaded;
+      await life.untilDeath(loaded);
     };
     return {
       open,

@@ -225,7 +225,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     slow: () => explain("connecting", SLOW_WORDS),
     refused: (message, code) => explain("failed", message, code),
     none: () => explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video."),
-    opened: hideStatus,
+    heard: hideStatus,
   });
 }
 

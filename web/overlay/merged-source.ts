@@ -37,8 +37,8 @@ export interface MergedSourceOptions {
   slow(): void;
   /** The service refused all chats before any was open. */
   refused(message: string, code: string): void;
-  /** A chat is there. */
-  opened(): void;
+  /** The service has said how a chat is, or the channel. */
+  heard(): void;
   /** No id can be used. */
   none(): void;
 }
@@ -47,7 +47,13 @@ export function openMerged(options: MergedSourceOptions): void {
   const states = new Map<string, string>();
   const begun = new Set<string>();
   let wasOpen = false;
-  const heard = (): void => clearTimeout(slow);
+  const stopSlow = (): void => clearTimeout(slow);
+  /** The service has said how a chat is: the audience sees no more of the connection. */
+  const heard = (): void => {
+    wasOpen = true;
+    stopSlow();
+    options.heard();
+  };
   const set = (videoId: string, state: string): void => {
     states.set(videoId, state);
     const shown = STATES.find((each) => [...states.values()].includes(each));
@@ -61,9 +67,7 @@ export function openMerged(options: MergedSourceOptions): void {
     return {
       opened: (init) => {
         failures = 0;
-        wasOpen = true;
         heard();
-        options.opened();
         if (!begun.has(videoId)) options.begins(init, mark);
         begun.add(videoId);
       },
@@ -71,7 +75,7 @@ export function openMerged(options: MergedSourceOptions): void {
       feature: (featured) => options.feature(featured, mark),
       status: {
         show: (state, detail = "", code = "") => {
-          if (state !== "connecting") heard();
+          if (state !== "connecting") stopSlow();
           if (state === "failed" && !wasOpen && /^(?:UNAUTHORIZED|FORBIDDEN)$/.test(code))
             options.refused(detail, code);
           if (state === "failed") again(options.failedMs(failures++));
@@ -80,7 +84,8 @@ export function openMerged(options: MergedSourceOptions): void {
           set(videoId, state === "failed" || isReleased || state === "connecting" ? lost() : state);
         },
         wait: (state) => {
-          heard();
+          if (state === "waiting") heard();
+          else stopSlow();
           set(videoId, state === "waiting" ? state : lost());
         },
       },
@@ -99,7 +104,7 @@ export function openMerged(options: MergedSourceOptions): void {
   connection.open(options.backfill);
   if (isOfChannel)
     joinBroadcasts(options, {
-      heard,
+      stopSlow,
       isOver: (videoId) => states.get(videoId) === "ended",
       join: (mark) => connection.add(mark.videoId, placeOf(mark)),
     });
@@ -107,18 +112,18 @@ export function openMerged(options: MergedSourceOptions): void {
 
 /** All live broadcasts of a channel: one that begins joins the list, and the rows of one that ends stay. */
 function joinBroadcasts(
-  { service, token, channel, labels, showState, refused, opened, waitAfter }: MergedSourceOptions,
-  chats: { heard(): void; isOver(videoId: string): boolean; join(mark: SourceMark): void },
+  { service, token, channel, labels, showState, refused, heard, waitAfter }: MergedSourceOptions,
+  chats: { stopSlow(): void; isOver(videoId: string): boolean; join(mark: SourceMark): void },
 ): void {
   /** By video: its place among the marks. */
   const places = new Map<string, number>();
   let wasOpen = false;
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
-    chats.heard();
+    chats.stopSlow();
     const lost = wasOpen ? "reconnecting" : "connecting";
     if (places.size === 0) showState(error.code === "NO_LIVE_CHAT" ? "waiting" : lost);
     if (!wasOpen && /^40[13]$/.test(`${error.status}`)) refused(error.message, error.code);
-    else if (error.status) opened();
+    else if (error.status) heard();
     return waitAfter(error, attempt);
   };
   const fetch = streamFetch("all=on", watchfulFetch(silentMs()));
@@ -126,8 +131,8 @@ function joinBroadcasts(
   const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch, retry });
   room.on("channel", ({ state, videoId, live = state === "live" && videoId ? [videoId] : [] }) => {
     wasOpen = true;
-    chats.heard();
-    opened();
+    chats.stopSlow();
+    heard();
     for (const each of [...places.keys()])
       if (!live.includes(each) && chats.isOver(each)) places.delete(each);
     for (const each of live) {

@@ -114,7 +114,7 @@ export class Transport {
     }
   }
 
-  /** As `Connections.open`. Never rejects: the call that follows says what is wrong. */
+  /** As `Connections.open`. Never rejects: the call that follows reports the failure. */
   async open(): Promise<void> {
     await this.#connections.open().catch(() => {});
   }

@@ -51,7 +51,7 @@ export function toldVideo(
   return Object.keys(facts).length > 0 ? facts : undefined;
 }
 
-/** The facts once a later page has told these: it adds and corrects, and takes none away. */
+/** The facts once a later page has shown these: it adds and corrects, and takes none away. */
 export function mergedFacts(known: VideoFacts, told: VideoFacts): VideoFacts {
   if (!told.channel) return { ...known, ...told };
   const isOther = told.channel.id !== undefined && told.channel.id !== known.channel?.id;

@@ -40,7 +40,7 @@ function secondOf({ clock }: VirtualRelay): string {
 const calls = ({ upstream }: VirtualRelay, kind: string) =>
   upstream.requests.filter((request) => request.kind === kind).length;
 
-/** Who asks the pages of a video whether its chat is over, after the end of its room. */
+/** Watchers that ask the pages of a video whether its chat is over, after the end of its room. */
 const WATCHERS = {
   "a recording": (relay: VirtualRelay) =>
     new Recordings([VIDEO], recorderOf(relay), new AbortController().signal).start({ isListRun: false }),
