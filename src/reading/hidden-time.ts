@@ -5,19 +5,14 @@
 import type { ClockWitness } from "../base/clock-witness.ts";
 import type { Absence } from "../protocol/chat-standing.ts";
 
-interface HiddenTimeParts {
-  egresses: { readonly witness: Pick<ClockWitness, "now"> };
-  /** `hiddenMs`: how long a chat may be hidden before it counts as over, in milliseconds. */
-  settings: { readonly hiddenMs: number };
-}
-
 export class HiddenTime {
   readonly #witness: Pick<ClockWitness, "now">;
   readonly #hiddenMs: number;
 
-  constructor({ egresses, settings }: HiddenTimeParts) {
-    this.#witness = egresses.witness;
-    this.#hiddenMs = settings.hiddenMs;
+  /** `hiddenMs`: how long a chat may be hidden before it counts as over, in milliseconds. */
+  constructor(parts: { egresses: { witness: Pick<ClockWitness, "now"> }; settings: { hiddenMs: number } }) {
+    this.#witness = parts.egresses.witness;
+    this.#hiddenMs = parts.settings.hiddenMs;
   }
 
   /** The upstream's wall milliseconds; those of the service if the upstream does not send its own. */

@@ -2,7 +2,6 @@
  * One chat for all its viewers: follows the room's log in the store and passes each new batch to its
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
-
 import type { Clock } from "../base/clock.ts";
 import {
   type Chat,

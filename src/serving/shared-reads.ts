@@ -3,7 +3,6 @@
  * after a restart many resume from the same cursor. Those of one feed also share its bytes. For a filter of
  * rare types, only their messages are read.
  */
-
 import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";

@@ -98,7 +98,8 @@ export class Stream implements AsyncDisposable {
   /** Resolves once the condition holds; fails when the connection ends before, or after twenty seconds. */
   async until(condition: () => boolean, what = condition.toString()): Promise<void> {
     await this.#changes.until(() => condition() || this.#over, what);
-    assert.ok(condition(), `the stream ended before: ${what}${this.#failure ? ` (${this.#failure})` : ""}`);
+    const end = this.#failure ?? JSON.stringify(this.frames.at(-1));
+    assert.ok(condition(), `the stream ended before: ${what} (${end})`);
     assert.deepEqual(this.#faults, []);
   }
 

@@ -104,25 +104,35 @@ export function openMerged(options: MergedSourceOptions): void {
   connection.open(options.backfill);
   if (isOfChannel)
     joinBroadcasts(options, {
-      stopSlow,
+      ...{ stopSlow, heard },
+      wasOpen: () => wasOpen,
       isOver: (videoId) => states.get(videoId) === "ended",
       join: (mark) => connection.add(mark.videoId, placeOf(mark)),
     });
 }
 
+/** The chats of a channel's live broadcasts, as one list. */
+interface ChannelChats {
+  stopSlow(): void;
+  heard(): void;
+  /** Whether the service has said how a chat or the channel is. */
+  wasOpen(): boolean;
+  isOver(videoId: string): boolean;
+  join(mark: SourceMark): void;
+}
+
 /** All live broadcasts of a channel: one that begins joins the list, and the rows of one that ends stay. */
 function joinBroadcasts(
   { service, token, channel, labels, showState, refused, heard, waitAfter }: MergedSourceOptions,
-  chats: { stopSlow(): void; isOver(videoId: string): boolean; join(mark: SourceMark): void },
+  chats: ChannelChats,
 ): void {
   /** By video: its place among the marks. */
   const places = new Map<string, number>();
-  let wasOpen = false;
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
     chats.stopSlow();
-    const lost = wasOpen ? "reconnecting" : "connecting";
+    const lost = chats.wasOpen() ? "reconnecting" : "connecting";
     if (places.size === 0) showState(error.code === "NO_LIVE_CHAT" ? "waiting" : lost);
-    if (!wasOpen && /^40[13]$/.test(`${error.status}`)) refused(error.message, error.code);
+    if (!chats.wasOpen() && /^40[13]$/.test(`${error.status}`)) refused(error.message, error.code);
     else if (error.status) heard();
     return waitAfter(error, attempt);
   };
@@ -130,9 +140,7 @@ function joinBroadcasts(
   const source = { videoId: "", channel };
   const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch, retry });
   room.on("channel", ({ state, videoId, live = state === "live" && videoId ? [videoId] : [] }) => {
-    wasOpen = true;
-    chats.stopSlow();
-    heard();
+    chats.heard();
     for (const each of [...places.keys()])
       if (!live.includes(each) && chats.isOver(each)) places.delete(each);
     for (const each of live) {

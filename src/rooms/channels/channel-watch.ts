@@ -302,7 +302,6 @@ export class ChannelWatch implements WatchedChannel {
           return { is: "unknown", why: withoutStop(messageOf(error)) };
         throw error;
       });
-    await keepVideo(videoId, standing.video, this.#parts.store);
     if (signal.aborted) return;
     if (standing.is === "there") {
       const hadEnded = this.#troubles.get(videoId)?.why === undefined;
@@ -316,6 +315,7 @@ export class ChannelWatch implements WatchedChannel {
     else if (standing.is === "hidden") await this.#staysHidden(videoId, standing);
     else this.#takeStanding(videoId, standing);
     this.#choose();
+    await keepVideo(videoId, standing.video, this.#parts.store);
   }
 
   /** Resolves to false if its last watcher has left during the look, which may then be repeated early. */
