@@ -335,6 +335,7 @@ export class Poller {
     telemetry.rooms.reopened(this.#videoId, why);
     this.#timeline.keepPage(page);
     this.#position = page.position;
+    egress.asked();
     return this.#poll(options);
   }
 

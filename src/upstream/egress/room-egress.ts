@@ -126,9 +126,14 @@ export class RoomEgress {
     this.#egress.load.admit(this.#videoId, demand, this.#egresses.reservedBeside(this.#videoId));
   }
 
+  /** The room wants to call, perhaps behind others: it is out if the upstream does not answer from now on. */
+  asked(): void {
+    this.#silence.asked();
+  }
+
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
   async ready(needsPage: boolean, signal: AbortSignal): Promise<MoveReason | undefined> {
-    this.#silence.asked();
+    this.asked();
     const moved = this.#moved;
     this.#moved = undefined;
     for (;;) {

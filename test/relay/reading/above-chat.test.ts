@@ -117,6 +117,22 @@ describe("a banner or a poll above the chat", () => {
     assert.deepEqual(some.told, ["gap", "poll:banner-1 closed", "banner_removed:banner-1"]);
   });
 
+  it("stays if the page lists an update to a poll that an earlier page showed with the same votes", async () => {
+    const { relay, chat, viewer: before } = await readAgain({ meanwhile: [] });
+    relay.kill();
+    await relay.advance(AWAY_MS);
+    chat.say(30);
+    chat.say(structuredClone([POLL_UPDATED]));
+    chat.say(2);
+    relay.start();
+    const lastEventId = before.cursors.at(-1) ?? 0;
+    const viewer = await relay.enter({ videoId: VIDEO, lastEventId, details: true });
+    await viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""));
+    const [last = ""] = chat.say(1);
+    await viewer.until(() => viewer.ids.includes(last));
+    assert.deepEqual(toldTo(viewer), ["gap"]);
+  });
+
   it("stays without a gap, and without a popout page", async () => {
     const noGap = { awayMs: 2000, scenario: { holdsMs: 60_000, holdsMessages: 1000 } };
     assert.deepEqual((await readAgain({ meanwhile: [], ...noGap })).told, []);

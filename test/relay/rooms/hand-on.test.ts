@@ -277,6 +277,36 @@ test("an instance that cannot reach the upstream leaves the rooms that it opens 
   await world.upstream.close();
 });
 
+test("an instance also leaves a room whose page was answered just before it lost the upstream", async () => {
+  const { world, first, second, now, watch, reads, until, opened } = twoInstances(10, 14); // one address each
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  const [ofSecond, ofFirst] = [videoIds.slice(0, 5), videoIds.slice(5)];
+  await until(1000);
+  for (const videoId of ofFirst) watch(first, videoId);
+  for (const videoId of ofSecond) watch(second, videoId);
+  await opened(first, ofFirst);
+  await opened(second, ofSecond);
+  const { lines } = world.journal;
+  const from = lines.length;
+  for (const { chat } of world.liveRooms) chat.expireTokens();
+  let reopened: string | undefined;
+  const loseOnceReopened = () => {
+    const isOpenedByPage = (videoId: string) =>
+      lines
+        .slice(from)
+        .some((line) => line.includes(`${videoId}","why":`) && line.includes("re-bootstrapped"));
+    reopened ??= ofFirst.find(isOpenedByPage);
+    if (reopened === undefined || world.network.lost.size > 0) return;
+    for (const address of first.addresses) world.network.lost.add(address);
+    watch(second, reopened);
+  };
+  await until(now() + 5000, loseOnceReopened);
+  assert.ok(reopened && reads(first, reopened));
+  await until(now() + 12_000); // ten seconds, and the take-over
+  assert.ok(reads(second, reopened));
+  await world.upstream.close();
+});
+
 test("time without a proved lease does not count as silence of the upstream", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
