@@ -24,6 +24,7 @@ export class ChannelChats implements Subscription {
   readonly name: string;
   /** Only a connection that is refused. */
   mayEnd = false;
+  readonly retriedInMs = 0;
   readonly isBroken = false;
   readonly hasEnded = false;
   readonly #channel: WatchedChannel;

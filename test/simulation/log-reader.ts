@@ -30,7 +30,7 @@ export type Way = (typeof WAYS)[number];
 /** What the world knows of everybody who watches. */
 export type Watcher = Pick<
   Viewer,
-  "name" | "host" | "sink" | "isCalm" | "rooms" | "watching" | "live" | "judge" | "lag"
+  "name" | "host" | "sink" | "isCalm" | "rooms" | "watching" | "live" | "judge" | "lag" | "retriedInMs"
 >;
 
 /** The waits after refusals, as clients of the protocol wait ever longer. */
@@ -74,6 +74,7 @@ interface Answered {
 
 export class LogReader implements Watcher {
   readonly name: string;
+  readonly retriedInMs = 0;
   isCalm = false;
   sink: SimulatedSink | undefined;
   host: Host | undefined;

@@ -9,6 +9,7 @@ import type { RoomJudge } from "./room-judge.ts";
 import { lagOf, type Subscription } from "./subscription.ts";
 
 export class MergedChats implements Subscription {
+  readonly retriedInMs = 45_000;
   readonly name: string;
   readonly rooms: readonly RoomJudge[];
   readonly #chats: readonly ChatJudge[];

@@ -21,6 +21,11 @@ export interface Subscription {
   readonly hasEnded: boolean;
   /** Whether the service may end the connection although the service itself continues to run. */
   readonly mayEnd: boolean;
+  /**
+   * Maximum milliseconds until a chat that was refused on an open connection is opened again; 0 if a refusal
+   * ends the connection.
+   */
+  readonly retriedInMs: number;
   /** Whether the client should come back because a chat does not continue here. */
   readonly isBroken: boolean;
   /** An id that this client should not have. */
@@ -36,6 +41,7 @@ export interface Subscription {
 export class OneChat implements Subscription {
   readonly name: string;
   readonly mayEnd = true;
+  readonly retriedInMs = 0;
   readonly isBroken = false;
   readonly #chat: ChatJudge;
   /** Whether its connection has an init. */

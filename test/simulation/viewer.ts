@@ -246,6 +246,10 @@ export class Viewer {
     for (const frame of this.#taken.splice(0)) this.#subscription.take(frame);
   }
 
+  get retriedInMs(): number {
+    return this.#subscription.retriedInMs;
+  }
+
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined {
     const open = this.rooms.find(({ overSince }) => overSince === Number.POSITIVE_INFINITY);

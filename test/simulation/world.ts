@@ -340,13 +340,14 @@ export class World {
   }
 
   /** The first viewer or room that lacks messages; undefined if there is none. */
-  lagging(): { room: RoomJudge; what: string } | undefined {
+  lagging(): { room: RoomJudge; what: string; retriedInMs?: number } | undefined {
     for (const room of this.liveRooms) {
       if (!room.hasFinalMessage) return { room, what: `the room lacks ${room.finalMessageId}` };
     }
     for (const viewer of this.viewers) {
       const lag = viewer.lag();
-      if (lag) return { ...lag, what: `viewer ${viewer.name} ${lag.what}` };
+      const { name, retriedInMs } = viewer;
+      if (lag) return { ...lag, what: `viewer ${name} ${lag.what}`, retriedInMs };
     }
     return this.cluster?.overloaded();
   }
