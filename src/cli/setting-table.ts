@@ -298,7 +298,7 @@ export const OF_EDGE = {
   RELAY_ORIGIN_TOKEN: {
     ...flag(
       "",
-      "token that the edge shows to its origin, if the origin's RELAY_PUBLIC does not contain `watch`",
+      "token that the edge shows to its origin, if the origin's RELAY_PUBLIC does not contain `watch`. Answers to a token are private, so such an edge keeps none: each page is a request at the origin",
       originToken,
     ),
     isSecret: true as const,

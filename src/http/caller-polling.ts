@@ -180,8 +180,10 @@ async function inTime<T>(
   }
 }
 
-/** The messages without duplicates: the first of those with the same id. */
+/** The messages without duplicates: the first of those with the same id, with the content that replaced it. */
 function toMessages(read: readonly Item[]): Message[] {
-  const { items } = joinGifts(read, new Set(), NO_GIFTS, 0);
-  return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();
+  const byId = new Map<string, Message>();
+  for (const { message, replaces } of joinGifts(read, new Set(), NO_GIFTS, 0).items)
+    if (replaces || !byId.has(message.id)) byId.set(message.id, message);
+  return [...byId.values()];
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { DOWNLOAD_TIMEOUT_MS, OPENING_TIMEOUT_MS, PAGE_TIMEOUT_MS } from "../origin/origin-connections.ts";
+import { STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
@@ -18,7 +19,7 @@ import type { RoomParams } from "./schemas/room-schemas.ts";
 /** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
 const PASSED = [
   ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after"],
-  ...["x-content-type-options", "cross-origin-resource-policy"],
+  ...["x-content-type-options", "cross-origin-resource-policy", STANDING_HEADER],
   ...["stream-next-offset", "stream-up-to-date", "stream-closed"],
 ];
 const PASSED_WITH_BODY = ["content-encoding", "content-length", "content-type"];

@@ -221,7 +221,7 @@ export class LiveChat {
     return {
       is: "there",
       items: knownByText(items),
-      above: standing.isPopout ? aboveOn(actions, items) : undefined,
+      above: standing.isPopout ? this.#aboveOn(actions) : undefined,
       video: standing.video,
       ...loads.times,
       start: { ...start, isOfPage: true },
@@ -250,7 +250,7 @@ export class LiveChat {
     const leadsToAll = position.view === "all" && "view" in chat && chat.view === "all";
     return {
       items: knownByText(items),
-      above: page.chat && aboveOn(actions, items),
+      above: page.chat && this.#aboveOn(actions),
       position: shown,
       all: leadsToAll ? { ...shown, ...chat, isOfPage: true } : undefined,
     };
@@ -373,26 +373,35 @@ export class LiveChat {
     panels?: Panels,
     mutations?: readonly unknown[],
   ): Pick<Reading, "items" | "panels"> {
-    const { dropped, bugs, ...reading } = readActions(actions, {
+    const { dropped, bugs, ...reading } = this.#readQuietly(actions, panels, mutations);
+    this.#telemetry.actions.dropped(dropped);
+    for (const bug of bugs) this.#telemetry.actions.readerFailed(bug);
+    return reading;
+  }
+
+  /** Reports nothing of what it leaves out. */
+  #readQuietly(actions: readonly unknown[], panels?: Panels, mutations?: readonly unknown[]): Reading {
+    return readActions(actions, {
       receivedAt: this.#clock.now(),
       timeOfDay: this.#settings.timeOfDay,
       panels,
       mutations,
       isEnglish: true, // `hl=en` in every request
     });
-    this.#telemetry.actions.dropped(dropped);
-    for (const bug of bugs) this.#telemetry.actions.readerFailed(bug);
-    return reading;
   }
-}
 
-/** The banners and polls of a popout page; undefined if it is so long that its first actions are left out. */
-function aboveOn(actions: readonly unknown[], items: readonly Item[]): AboveChat | undefined {
-  if (actions.length >= BOUNDS.actions) return undefined;
-  return aboveAfter(
-    new Map(),
-    items.map(({ message }) => message),
-  );
+  /**
+   * The banners and polls of a popout page; undefined if it is so long that its first actions are left out.
+   * They are read by themselves: for a reader that knows a poll, an update with the same votes is nothing new.
+   */
+  #aboveOn(actions: readonly unknown[]): AboveChat | undefined {
+    if (actions.length >= BOUNDS.actions) return undefined;
+    const { items } = this.#readQuietly(actions);
+    return aboveAfter(
+      new Map(),
+      items.map(({ message }) => message),
+    );
+  }
 }
 
 /**

@@ -22,5 +22,6 @@ export function isPrivate(request: FastifyRequest): boolean {
 export function privately(header: unknown): string {
   const directives = typeof header === "string" ? header.split(", ") : [];
   if (directives.includes("no-store")) return "no-store";
-  return ["private", ...directives.filter((directive) => directive !== "public")].join(", ");
+  const others = directives.filter((directive) => directive !== "public" && directive !== "private");
+  return ["private", ...others].join(", ");
 }

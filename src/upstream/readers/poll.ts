@@ -26,6 +26,8 @@ export const pollUpdated: Reader = (action, context) => {
   if (!asObject(poll)) return "unknown";
   const panel = readPoll(poll, "updated");
   const known = context.panels.find(({ pollId }) => pollId === panel.pollId);
+  const showsItsOpening = known?.poll.state === "open" && hashOf(known.poll) === hashOf(panel.poll);
+  if (showsItsOpening) return "silent";
   return showPoll({ ...panel, panelId: known?.panelId ?? panel.panelId }, context);
 };
 

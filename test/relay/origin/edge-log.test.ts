@@ -61,10 +61,11 @@ describe("the log at an edge", { timeout: 300_000 }, () => {
       for (const { url } of [edge, second])
         assert.deepEqual(said(await readLog(url, VIDEO, { offset }, head)), place, offset);
     }
-    for (const { url } of [edge, second]) {
-      assert.equal((await readLog(url, OTHER, {}, head)).status, 404);
-      assert.equal((await readLog(url, OTHER)).status, 404);
-    }
+    for (const { url } of [origin, edge, second])
+      for (const [init, standing] of [[head, null] as const, [{}, "none"] as const]) {
+        const { status, headers } = await readLog(url, OTHER, {}, init);
+        assert.deepEqual([status, headers.get("chat-standing")], [404, standing]);
+      }
     const before = line.requests.length;
     await readLog(edge.url, VIDEO, { offset: behind(25) });
     assert.equal(line.requests.length, before, "it is answered from what the edge holds");

@@ -148,6 +148,18 @@ it("a replaced message names the message it replaces, and has the new content's 
   assert.ok(encodeMessage(as).body.includes('"id":"replaced:a:'));
 });
 
+it("a message and its replacement in one answer to a caller are one message, with the new content", async () => {
+  await using relay = await startRelay();
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
+  const wordsOf = ({ messages }: PollBody) => messages.map(({ id, message }) => `${id} ${message}`);
+  chat.say([textAction("a"), textAction("b"), replacing("a", text("a", "new"))]);
+  const opened = await session(relay.url, { videoId: VIDEO });
+  assert.deepEqual(wordsOf(opened), ["a new", "b b"]);
+  chat.say([textAction("c"), replacing("c", text("c", "newer")), textAction("d")]);
+  const { body } = await post<PollBody>(relay.url, "/v1/poll", pollOf(opened));
+  assert.deepEqual(wordsOf(body), ["c newer", "d d"]);
+});
+
 it("a stream reports the replacement; a session, which keeps nothing, gives the new item", async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
