@@ -180,7 +180,7 @@ async function inTime<T>(
   }
 }
 
-/** The messages without duplicates: the first of those with the same id, with the content that replaced it. */
+/** The messages without duplicates: the first of each id, with the content that replaced it. */
 function toMessages(read: readonly Item[]): Message[] {
   const byId = new Map<string, Message>();
   for (const { message, replaces } of joinGifts(read, new Set(), NO_GIFTS, 0).items)

@@ -392,7 +392,7 @@ export class LiveChat {
 
   /**
    * The banners and polls of a popout page; undefined if it is so long that its first actions are left out.
-   * They are read by themselves: for a reader that knows a poll, an update with the same votes is nothing new.
+   * They are read by themselves: a reader that knows a poll leaves out an update with the same votes.
    */
   #aboveOn(actions: readonly unknown[]): AboveChat | undefined {
     if (actions.length >= BOUNDS.actions) return undefined;
