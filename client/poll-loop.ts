@@ -75,6 +75,7 @@ export async function* loop(
       const [oldest = ""] = known;
       if (known.size > MAX_KNOWN) known.delete(oldest);
       if (isWanted(message.type, types)) yield message;
+      signal?.throwIfAborted();
     }
   }
 }

@@ -44,7 +44,10 @@ export async function* loop(
     retries.succeed();
     // A cache may answer with an earlier page. Stop then, or the loop would never end.
     if (page.next && page.next <= (after as number)) throw error(200);
-    yield* page.messages;
+    for (const message of page.messages) {
+      yield message;
+      signal?.throwIfAborted();
+    }
     after = page.next ?? null;
   }
 }

@@ -31,8 +31,8 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
   if (badges) details.badges = badges;
   if (rank !== undefined) details.rank = rank;
   if (usec !== undefined) details.publishedAt = isoTime(usec);
-  // In a replay, the time counts from the stream's beginning.
-  const shownTime = context.offsetMs === undefined ? "" : wordsOf(item.timestampText, 50).trim();
+  // Only replays carry the time as text. There it counts from the stream's beginning.
+  const shownTime = wordsOf(item.timestampText, 50);
   return event(usableId(item.id ?? around.id), context, content, {
     author: wordsOf(item.authorName).trim(),
     shownTime,

@@ -107,6 +107,22 @@ describe("a history of the SDK", () => {
     }
   });
 
+  it("yields nothing more once its signal aborts, and throws its reason on the last page, too", async () => {
+    for (const last of [1, 2]) {
+      await using server = await AnsweringServer.start(page(null, 1, 2));
+      const abort = new AbortController();
+      const seen: number[] = [];
+      const reading = (async () => {
+        for await (const { cursor } of history(server.url, { videoId: "v", signal: abort.signal })) {
+          seen.push(cursor);
+          if (cursor === last) abort.abort(new RangeError("enough"));
+        }
+      })();
+      await assert.rejects(reading, new RangeError("enough"));
+      assert.equal(seen.at(-1), last);
+    }
+  });
+
   it("does not go on after pages that do not advance", async () => {
     for (const next of [6, 5]) {
       await using server = await AnsweringServer.start(page(6, 5, 6), page(next, 5, 6));

@@ -160,6 +160,12 @@ describe("poll() of the SDK", () => {
     abort.abort("enough");
     await assert.rejects(polling, (reason) => reason === "enough");
     assert.deepEqual(calls, [1]);
+    const midway = new AbortController();
+    await using server = await AnsweringServer.start(batch("t1", ["a", "b"]));
+    const messages = poll(server.url, { ...FAST, signal: midway.signal });
+    assert.equal((await messages.next()).value?.id, "a");
+    midway.abort("enough");
+    await assert.rejects(messages.next(), (reason) => reason === "enough");
     assert.deepEqual(
       (await idsOf([batch(null, [])], { signal: AbortSignal.abort("before") })).error,
       "before",
