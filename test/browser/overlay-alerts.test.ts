@@ -1,13 +1,13 @@
 /** What an alert has besides its card, which alerts there are, and the goal. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { ask } from "../support/api.ts";
 import { violationsIn } from "../support/axe.ts";
 import { NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { authorDeletionOf, deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { adding, COMMON, PAID } from "../support/chat-items.ts";
 import { eventually } from "../support/eventually.ts";
-import { usePages } from "../support/pages.ts";
+import { NOTE_ROWS, usePages } from "../support/pages.ts";
 
 /** In the page: notes sounds and speech in `played` and `spoken`. A voice ends as `endSpeech` is called. */
 const NOTE_EFFECTS = `
@@ -52,6 +52,9 @@ const membership = (id: string, at = Date.now()) =>
 describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/overlay", { width: 600, height: 400 });
   const { evaluate, has, stateIs } = pages;
+  before(() => pages.page.addInitScript(NOTE_ROWS));
+  /** Resolves once the row was in the document. One that is held for less than a look takes may have gone. */
+  const hadRow = (id: string) => until(pages.page, `noted.some((ids) => ids.split("+").includes("${id}"))`);
   const open = async (query: string) => {
     await pages.page.addInitScript(NOTE_EFFECTS);
     await pages.visit(query);
@@ -62,15 +65,15 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     const { chat } = pages;
     await open("&view=alerts&hold=0.2");
     chat.say([paidAction("none", "$5.00")]);
-    await has("none");
+    await hadRow("none");
     assert.deepEqual(await evaluate("played"), []);
     await open("&view=alerts&hold=0.2&sound=https://sounds.example/a.mp3&volume=30");
     chat.say([paidAction("file", "$5.00")]);
-    await has("file");
+    await hadRow("file");
     assert.deepEqual(await evaluate("played"), [["https://sounds.example/a.mp3", 0.3]]);
     await open("&view=alerts&hold=0.2&sound=on");
     chat.say([paidAction("own", "$5.00")]);
-    await has("own");
+    await hadRow("own");
     const [[source, volume] = ["", 0]] = await evaluate<[string, number][]>("played");
     assert.equal(volume, 0.5);
     assert.match(source, /^data:audio\/wav/);
@@ -115,7 +118,7 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     page.on("console", (message) => warnings.push(message.text()));
     await open("&view=alerts&hold=0.2&speech=all&mute-browser");
     chat.say([membership("member"), paidAction("paid", "$5.00")]);
-    await has("paid");
+    await hadRow("paid");
     assert.deepEqual(await evaluate("spoken"), []);
     assert.equal(warnings.filter((text) => text.startsWith("speech: ")).length, 1);
   });
