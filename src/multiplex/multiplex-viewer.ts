@@ -13,11 +13,11 @@ import type { ChatWriter } from "./chat-writer.ts";
 import type { Branch, Multiplex } from "./multiplex.ts";
 
 /**
- * The minimum wait after a refusal, and the share by which it may be longer: those that were refused at the
- * same moment come again at different ones.
+ * The minimum wait after a refusal, and by how much it may be longer: those that were refused at the same
+ * moment come again at different ones.
  */
 const MIN_RETRY_MS = 30_000;
-const RETRY_SPREAD = 0.5;
+const RETRY_SPREAD_MS = 15_000;
 /** The longest wait before re-entering a room that another instance released. */
 const REOPEN_MS = 1000;
 
@@ -107,7 +107,7 @@ export class MultiplexViewer implements Disposable {
     const { clock } = this.#parts;
     const refusedMs = Math.max(MIN_RETRY_MS, refusal?.retryAfterMs ?? 0);
     const random = clock.random();
-    const waitMs = refusal ? refusedMs * (1 + RETRY_SPREAD * random) : REOPEN_MS * random;
+    const waitMs = refusal ? refusedMs + RETRY_SPREAD_MS * random : REOPEN_MS * random;
     await clock.sleep(waitMs, signal).catch(() => {});
   }
 

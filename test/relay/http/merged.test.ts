@@ -183,6 +183,18 @@ describe("several chats on one connection", () => {
     assert.deepEqual([sink.closedBy, relay.rooms.viewerCount], ["end", 0], "none of them has a chat");
   });
 
+  it("are tried again within 15 s once YouTube may be asked again, however long that took", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.fault({ on: ["sw.js"], times: 1, as: { status: 429, headers: { "retry-after": "600" } } });
+    const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+    const asked = mergedAsked({ query: { videoIds: VIDEOS.join() }, headers: {} });
+    openMerged(asked, "viewer", relay.service, () => sink);
+    await relay.advance(10 * MINUTE - 1000);
+    assert.deepEqual([sink.closedBy, relay.rooms.viewerCount], [undefined, VIDEOS.length]);
+    await relay.advance(20_000);
+    assert.deepEqual([sink.closedBy, relay.rooms.viewerCount], ["end", 0], "none of them has a chat");
+  });
+
   it("count as openings of their address while they wait for another try", async () => {
     const relay = new VirtualRelay();
     relay.upstream.fault({ on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: "silent" });
