@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { withoutStop } from "../base/error-message.ts";
 import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
+import type { FactName } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { type ChannelPlace, laterOf } from "../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
@@ -15,6 +16,7 @@ import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { MessageFilter } from "../serving/message-filter.ts";
 import type { StreamRequest } from "../serving/room.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
+import type { Fact } from "../store/facts.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
 import { type MultiplexParts, MultiplexViewer, type VisitOutcome } from "./multiplex-viewer.ts";
@@ -107,6 +109,8 @@ export class ChannelViewer {
   #sent: ChannelState | undefined;
   /** Why this viewer alone waits, although the channel has a stream. */
   #obstacle: string | undefined;
+  /** Why the chat that the client is sent is waited for in its room. */
+  #awaited: string | undefined;
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors: Map<string, number>;
   readonly #connection: SharedConnection | undefined;
@@ -255,16 +259,27 @@ export class ChannelViewer {
   }
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
-  #writer({ videoId = "" }: Broadcast): ChatWriter {
+  #writer(broadcast: Broadcast): ChatWriter {
+    const { videoId = "" } = broadcast;
     const { names = {}, sent } = this.#connection ?? {};
     const id = () => {
       sent?.moved(videoId, writer.cursor);
       return this.#connection?.id() ?? `${videoId}.${writer.cursor}`;
     };
     const cursor = laterOf(this.#cursors.get(videoId), sent?.cursorOf(videoId));
-    const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, { names });
+    const takes = (fact: Fact) => this.#takes(fact, broadcast);
+    const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, { names, takes });
+    this.#awaited = undefined;
     this.#writing = writer;
     return writer;
+  }
+
+  /** Whether the client asked for the fact. Without `standing`, the channel's state says what that would. */
+  #takes(fact: Fact, broadcast: Broadcast): boolean {
+    if (fact.name !== "standing" || this.#request.facts?.includes("standing")) return true;
+    this.#awaited = fact.value;
+    if (this.#parts.watch.broadcasts.isOn(broadcast)) this.#announce(this.#obstacle);
+    return false;
   }
 
   async #step(broadcast: Broadcast, { cursor }: ChatWriter, lastVisit: LastVisit) {
@@ -299,7 +314,8 @@ export class ChannelViewer {
     isRest: boolean,
   ): Promise<LastVisit> {
     const { broadcasts } = this.#parts.watch;
-    const { backfill, from, filter, wantsVideo, facts, address } = this.#request;
+    const { backfill, from, filter, wantsVideo, address } = this.#request;
+    const facts = [...new Set<FactName>(["standing", ...(this.#request.facts ?? [])])];
     const { gone } = this.#multiplex;
     const visitor = this.#visitor;
     const turned = new AbortController();
@@ -388,12 +404,19 @@ export class ChannelViewer {
     const { watch } = this.#parts;
     const { state = { channel: watch.channel, state: "waiting" } } = watch.broadcasts;
     this.#obstacle = obstacle;
-    const alone = obstacle === undefined ? state : waitingOf(state, obstacle);
+    const alone = obstacle === undefined ? this.#withWait(state) : waitingOf(state, obstacle);
     const live = this.#request.wantsAll ? watch.broadcasts.live : [];
     const shown: ChannelState = live.length > 1 ? { ...alone, live } : alone;
     if (isDeepStrictEqual(shown, this.#sent)) return;
     this.#sent = shown;
     this.#multiplex.write(this.#multiplex.events.event("channel", shown));
+  }
+
+  /** The channel's state, as a wait while the chat that the client is sent is off or hidden. */
+  #withWait(state: ChannelState): ChannelState {
+    const videoId = this.#writing?.videoId;
+    if (this.#awaited === undefined || videoId === undefined || state.videoId !== videoId) return state;
+    return { ...waitingOf(state, this.#awaited), videoId };
   }
 
   #remember({ videoId, cursor }: ChatWriter): void {

@@ -6,14 +6,14 @@
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { type Form, ownBytes, type Packet } from "../serving/form.ts";
 import { EVENTS, type Format, factData, initOf } from "../serving/framing.ts";
+import type { Fact } from "../store/facts.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 
 export type ChatEvent =
   | { kind: "init"; init: Init }
   /** `rest`: a message's frame without its beginning. */
   | { kind: "messages"; frames: readonly { cursor: number; rest: Buffer }[] }
-  /** The frame of a fact. */
-  | { kind: "fact"; frame: Buffer }
+  | { kind: "fact"; fact: Fact; frame: Buffer }
   /** The cursor has moved past messages that are not sent. */
   | { kind: "cursor"; cursor: number }
   | { kind: "idle" }
@@ -52,7 +52,7 @@ function formOf(format: Format, details: boolean): Form {
     fact: (videoId, fact) => {
       const data = { videoId, ...factData(fact, details) };
       const frame = Buffer.from(EVENTS[format].event(fact.name, data));
-      return packetOf({ kind: "fact", frame }, frame.length);
+      return packetOf({ kind: "fact", fact, frame }, frame.length);
     },
     keepalive: IDLE,
     keepaliveAt: (cursor) => packetOf({ kind: "cursor", cursor }),

@@ -4,29 +4,35 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { type FramePlace, terminal } from "../serving/framing.ts";
+import type { Fact } from "../store/facts.ts";
 import type { ChatEvent } from "./chat-events.ts";
 import type { Multiplex } from "./multiplex.ts";
+
+/** The channel that a chat is written for, which goes on after the chat's end. */
+interface ChannelOfChat {
+  /** What `init` has beside the video. */
+  readonly names: object;
+  /** Whether the client is sent the fact. */
+  takes(fact: Fact): boolean;
+}
 
 export class ChatWriter {
   readonly videoId: string;
   readonly #multiplex: Multiplex;
   readonly #id: () => string;
-  readonly #channel: { names: object } | undefined;
+  readonly #channel: ChannelOfChat | undefined;
   /** The cursor up to which the client has everything; before the chat is open, the one it has sent. */
   cursor: number | undefined;
   /** Whether the client was sent an `init` of this chat. */
   #isBegun = false;
 
-  /**
-   * `id`: the id from which the connection resumes after the next frame. `channel`: set if the chat is one of
-   * a channel's, which goes on after its end; with what `init` has beside the video.
-   */
+  /** `id`: the id from which the connection resumes after the next frame. */
   constructor(
     videoId: string,
     cursor: number | undefined,
     multiplex: Multiplex,
     id: () => string,
-    channel?: { names: object },
+    channel?: ChannelOfChat,
   ) {
     this.videoId = videoId;
     this.cursor = cursor;
@@ -49,7 +55,7 @@ export class ChatWriter {
         this.#multiplex.write(...event.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
       case "fact":
-        this.#multiplex.write(event.frame);
+        if (this.#channel?.takes(event.fact) ?? true) this.#multiplex.write(event.frame);
         return undefined;
       case "cursor":
         this.#report(event.cursor);

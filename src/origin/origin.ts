@@ -171,7 +171,7 @@ export class Origin {
    * state is needed. Rejects as `stream` does.
    */
   async channel(channel: string, signal: AbortSignal): Promise<LineStream> {
-    const query = { channel, types: "gap", backfill: "0", all: "on" };
+    const query = { channel, types: "gap", backfill: "0", all: "on", standing: "on" };
     return await this.#begun(this.#resumingTimeoutMs, signal, (over) => this.#lines(query, undefined, over));
   }
 

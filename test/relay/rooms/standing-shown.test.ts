@@ -141,6 +141,36 @@ for (const [kind = "off", why = /^$/] of Object.entries(AWAITED) as [Scenario["k
       }
       assert.doesNotMatch(plain.text, /standing/);
     });
+
+    it("is the state of a channel for those who do not ask for it, and stops no newcomer", async () => {
+      const { relay, channel } = watched();
+      const { chat } = channel.broadcast(VIDEO, { chat: { kinds: ["text"], timeoutMs: 5000 } });
+      chat.say(1);
+      const { life } = await virtualEdge(relay);
+      const enter = () =>
+        [relay.service, life].flatMap((service) => [
+          new ChannelVisitor(service),
+          new ChannelVisitor(service, undefined, { channels: HANDLE }),
+        ]);
+      const viewers = enter();
+      await relay.advance(MINUTE);
+      chat.change({ kind });
+      await relay.advance(10 * SECOND);
+      const newcomers = enter();
+      await relay.advance(10 * SECOND);
+      chat.change({ kind: "live" });
+      chat.say(1);
+      await relay.advance(40 * SECOND);
+      for (const visitor of [...viewers, ...newcomers]) {
+        const states = visitor.events.filter(({ event }) => event === "channel").map(({ data }) => data);
+        const said = states.slice(-3).map(({ state, videoId }) => [state, videoId].join(" "));
+        assert.deepEqual(said, [`live ${VIDEO}`, `waiting ${VIDEO}`, `live ${VIDEO}`]);
+        assert.match(states.at(-2)?.reason ?? "", why);
+        const inits = visitor.events.filter(({ event }) => event === "init");
+        visitor.news();
+        assert.deepEqual([inits.length, visitor.ids], [1, chat.ledger.map(({ id }) => id)]);
+      }
+    });
   });
 }
 
