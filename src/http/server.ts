@@ -237,7 +237,7 @@ function ownRoutes(
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (!access.serves("watch")) return;
-  roomRoute(app, list, new Activities(history, clock), access, turns);
+  roomRoute(app, list, new Activities(history, egresses.witness), access, turns);
   messagesRoute(app, { rooms, history, turns, compresses: settings.compression, isBlanking });
 }
 

@@ -4,7 +4,7 @@
  * first the newest messages of each.
  */
 
-import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import { dropOldest } from "../../base/maps.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import type { Chat } from "../../protocol/chat.ts";
@@ -45,13 +45,14 @@ export interface Activity {
 
 export class Activities {
   readonly #history: History;
-  readonly #clock: Clock;
+  readonly #witness: Pick<ClockWitness, "now">;
   readonly #rooms = new Map<string, Counts>();
   readonly #work = new SharedWork<Activity>();
 
-  constructor(history: History, clock: Clock) {
+  /** `witness`: the upstream's time, by which messages are said. */
+  constructor(history: History, witness: Pick<ClockWitness, "now">) {
     this.#history = history;
-    this.#clock = clock;
+    this.#witness = witness;
   }
 
   /** `head`: the room's newest cursor. Rejects as `History.page` does. */
@@ -75,13 +76,13 @@ export class Activities {
       if (counts?.base !== base || counts.cursor < after)
         counts = new Counts(chat, base, Math.max(oldest, floor));
       const known = counts;
-      await this.#history.slices.each(page.messages, (message) => known.add(message, this.#clock.now()));
+      await this.#history.slices.each(page.messages, (message) => known.add(message, this.#witness.now));
       next = page.next;
     }
     this.#rooms.delete(key);
     if (counts) this.#rooms.set(key, counts);
     dropOldest(this.#rooms, MAX_ROOMS);
-    return (counts as Counts).shown(this.#clock.now());
+    return (counts as Counts).shown(this.#witness.now);
   }
 }
 

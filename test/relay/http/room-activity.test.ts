@@ -1,12 +1,15 @@
 /** `GET /v1/rooms/{videoId}?activity=true`: the messages by minute, and the most active authors. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../src/base/clock.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { ShownRoom } from "../../../src/rooms/listing.ts";
 import type { Activity } from "../../../src/serving/history/activity.ts";
 import type { EncodedMessage } from "../../../src/store/stored-message.ts";
 import { ask } from "../../support/api.ts";
 import { B, channel, said, several, withRoom } from "../../support/history.ts";
+import { openStream } from "../../support/opening.ts";
+import { startRelay } from "../../support/relay.ts";
 import { own } from "../../support/store-reading.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
@@ -95,6 +98,16 @@ describe("the activity of a room", () => {
     await store.append(hold, hold.head, [said("replayed", { details: { offsetMs: 0 } })], "");
     const { activity } = await show(url, "?activity=true&chat=replay");
     assert.deepEqual(activity?.minutes, [{ messages: 1, offsetMs: 0 }]);
+  });
+
+  it("counts the last minute by the upstream's time, whatever the clock of the service", async () => {
+    const clock = { ...systemClock, now: () => Date.now() + 600_000 };
+    await using relay = await startRelay({ clock });
+    const chat = relay.upstream.chat(ROOM, { kinds: ["text"], timeoutMs: 50 });
+    await using stream = await openStream(relay, { videoId: ROOM });
+    chat.say(3);
+    await stream.until(() => stream.messages.length === 3);
+    assert.equal((await show(relay.url)).activity?.lastMinute, 3);
   });
 
   it("is not counted unless it is asked for", async (t) => {
