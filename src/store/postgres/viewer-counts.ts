@@ -95,8 +95,9 @@ export class ViewerCounts {
     const { signal } = this.#closed;
     while (!signal.aborted) {
       await this.#parts.clock.sleep(this.#periodMs, signal).catch(() => {});
-      if (signal.aborted || this.#viewers.size === 0) continue;
+      if (signal.aborted) continue;
       for (const [key, viewers] of this.#viewers) this.#changed.set(key, viewers);
+      if (this.#changed.size === 0) continue;
       this.#writing ??= this.#write();
       await this.#writing;
     }
@@ -107,9 +108,10 @@ export class ViewerCounts {
    */
   async #write(): Promise<void> {
     const { connections, graceMs, health, instance, telemetry } = this.#parts;
+    let changed: [key: ChatKey, viewers: number][] = [];
     try {
       while (this.#changed.size > 0) {
-        const changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
+        changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
         this.#changed = new Map();
         const keepMs = Math.max(graceMs, 3 * this.#periodMs);
         const writing = connections.query("writes", WRITE, [
@@ -121,6 +123,7 @@ export class ViewerCounts {
         await health.report("setViewers", writing);
       }
     } catch (error) {
+      this.#changed = new Map([...changed, ...this.#changed]);
       if (!isUnavailable(error)) telemetry.service.taskFailed("counts of viewers", error);
     } finally {
       this.#writing = undefined;
