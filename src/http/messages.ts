@@ -1,8 +1,7 @@
 /** `GET /v1/messages`: the stored messages of a video, page by page or as a download. */
 import { createHash } from "node:crypto";
 import { pipeline, Readable } from "node:stream";
-import { promisify } from "node:util";
-import { createGzip, gzip } from "node:zlib";
+import { createGzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
 import { SharedWork } from "../base/shared-work.ts";
@@ -18,6 +17,7 @@ import { PIECES_AT_ONCE } from "./route-bounds.ts";
 import { MessagesQuery } from "./schemas/history-schemas.ts";
 import { HistoryResponse, schemaOf } from "./schemas/responses.ts";
 import { knownParametersOnly } from "./strict-query.ts";
+import { GZIP, zippedPage } from "./zipped-page.ts";
 
 const EXPECTED = { summary: "Read the stored messages of a video", querystring: MessagesQuery };
 
@@ -26,13 +26,8 @@ const HEADERS = {
   "x-content-type-options": "nosniff", // a browser must not show the text of a chat as a page
 };
 const FOR_EVER = "public, max-age=31536000, immutable";
-/** Higher levels take much longer to save little. */
-const GZIP = { level: 3 };
 /** With these windows a download takes 64 KB to compress, in place of 256 KB. */
 const DOWNLOAD_GZIP = { ...GZIP, windowBits: 13, memLevel: 6 };
-const zip = promisify(gzip);
-/** One page at a time is compressed, so that the cores stay free for the live streams. */
-const zips = new Semaphore(1);
 
 interface PageParts {
   rooms: Rooms;
@@ -95,7 +90,7 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
         if (isGzip) reply.header("content-encoding", "gzip");
         const { body } = answer;
         if (Buffer.isBuffer(body)) {
-          return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
+          return reply.send(isGzip ? await zippedPage(body, gone) : body);
         }
         // Fastify would read all of an answer to HEAD, although its client has had all that it gets.
         const whole = Readable.from(method === "HEAD" ? [] : body, { highWaterMark: 1 });

@@ -58,6 +58,22 @@ export class ViewerPlaces {
     return place;
   }
 
+  /** Takes places for `use` as `take` does, and gives them back if `use` rejects. Rejects as both do. */
+  async hold<T>(
+    request: FastifyRequest,
+    gone: AbortSignal,
+    use: (place: ViewerPlace) => T | Promise<T>,
+    count?: number,
+  ): Promise<T> {
+    const place = await this.take(request, gone, count);
+    try {
+      return await use(place);
+    } catch (error) {
+      place.giveBack();
+      throw error;
+    }
+  }
+
   async #take(request: FastifyRequest, count: number): Promise<ViewerPlace> {
     const giveBack = this.#addresses.take(request, count);
     const terms = grantOf(request)?.terms;

@@ -2,8 +2,6 @@
  * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Work is shared per
  * log, not repeated per reader.
  */
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
@@ -20,11 +18,9 @@ import type { Sink } from "../../serving/sink.ts";
 import type { ViewerPlace } from "../access/viewer-places.ts";
 import type { RequestTurns } from "../connections/request-turns.ts";
 import { StayLimit } from "../connections/stay-limit.ts";
+import { zippedPage } from "../zipped-page.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { type PollParts, PollSink } from "./poll-sink.ts";
-
-const GZIP = { level: 3 };
-const zip = promisify(gzip);
 
 export interface LogSettings {
   /** How long a long poll waits, in milliseconds. */
@@ -113,7 +109,7 @@ export class LogReads {
     const answer = part && pageAnswer(position, part);
     if (!isGzip || !answer?.body) return answer;
     const headers = { ...answer.headers, "content-encoding": "gzip" };
-    return { ...answer, headers, body: await zip(answer.body, GZIP) };
+    return { ...answer, headers, body: await zippedPage(answer.body, abandoned) };
   }
 
   /**

@@ -2,25 +2,28 @@
  * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in
  * pages, by long polling, or as Server-Sent Events.
  */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseLogOffset } from "../../serving/log-position.ts";
 import { networkOf } from "../access/address-limit.ts";
+import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { clientGone } from "../connections/client-gone.ts";
 import { acceptsGzip, gzippedTag, isKnown, varyBy } from "../negotiation.ts";
 import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
-import { isAlone, openBody, STREAM_HEADERS } from "../streams/stream-head.ts";
-import type { StreamParts } from "../streams/stream-parts.ts";
+import { isAlone, type OpenParts, openBody, STREAM_HEADERS } from "../streams/stream-head.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { LogAsked, LogReads } from "./log-reads.ts";
-import type { PollSink } from "./poll-sink.ts";
 import { WaitingPolls } from "./poll-socket.ts";
 
-interface LogParts extends StreamParts {
+interface LogParts extends OpenParts {
+  viewerPlaces: ViewerPlaces;
+  clock: Clock;
   reads: LogReads;
   /** Answers a request that only the origin of an edge can answer. */
   pass: PassOn | undefined;
@@ -120,27 +123,21 @@ async function sendPoll(
   parts: LogParts,
   waiting: WaitingPolls,
 ): Promise<FastifyReply> {
-  const place = await parts.viewerPlaces.take(reply.request, gone);
-  const { giveBack } = place;
-  let sink: PollSink;
-  try {
-    sink = await parts.reads.poll(asked, gone);
-  } catch (error) {
-    giveBack();
-    throw error;
-  }
-  varyByCoding(reply, parts);
-  if (!sink.answer) place.keep(sink);
-  if (!sink.answer && mayTake(reply, parts)) {
-    reply.hijack();
-    parts.inFlight.forget(reply.request.raw.socket);
-    waiting.add(reply, sink, giveBack);
-    return reply;
-  }
-  gone.addEventListener("abort", () => sink.end(), { once: true });
-  const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
-  giveBack();
-  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+  return await parts.viewerPlaces.hold(reply.request, gone, async (place) => {
+    const sink = await parts.reads.poll(asked, gone);
+    varyByCoding(reply, parts);
+    if (!sink.answer) place.keep(sink);
+    if (!sink.answer && mayTake(reply, parts)) {
+      reply.hijack();
+      parts.inFlight.forget(reply.request.raw.socket);
+      waiting.add(reply, sink, place.giveBack);
+      return reply;
+    }
+    gone.addEventListener("abort", () => sink.end(), { once: true });
+    const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
+    place.giveBack();
+    return reply.code(answer.status).headers(answer.headers).send(answer.body);
+  });
 }
 
 /** Whether the connection can be taken while its request waits, and be given back after the answer. */
@@ -160,20 +157,16 @@ async function openEvents(
   gone: AbortSignal,
   parts: LogParts,
 ): Promise<void> {
-  const place = await parts.viewerPlaces.take(reply.request, gone);
-  try {
-    await parts.reads.events(asked, gone, (forms, forget) => {
+  await parts.viewerPlaces.hold(reply.request, gone, (place) =>
+    parts.reads.events(asked, gone, (forms, forget) => {
       const body = { forms, headers: EVENT_HEADERS, vary: [], endsByItself: false };
       const onClosed = () => {
         forget();
         place.giveBack();
       };
       return place.keep(openBody(reply, body, gone, parts, onClosed));
-    });
-  } catch (error) {
-    place.giveBack();
-    throw error;
-  }
+    }),
+  );
 }
 
 function varyByCoding(reply: FastifyReply, { compresses }: LogParts): void {

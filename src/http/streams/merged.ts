@@ -4,6 +4,7 @@ import { readMerged } from "../../multiplex/merged-chat.ts";
 import type { BodySink } from "../../multiplex/multiplex.ts";
 import { parseMergedId } from "../../protocol/cursor-vector.ts";
 import { networkOf } from "../access/address-limit.ts";
+import type { ViewerPlace } from "../access/viewer-places.ts";
 import { clientGone } from "../connections/client-gone.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
@@ -38,18 +39,12 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       const asked = mergedAsked(request);
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       request.raw.resume(); // as in /v1/stream
-      const place = await parts.viewerPlaces.take(
-        request,
-        gone,
-        asked.videoIds.length + asked.channels.length,
-      );
-      const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
-      try {
+      const begin = (place: ViewerPlace) => {
+        const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
         openMerged(asked, networkOf(request.ip), parts, open);
-      } catch (error) {
-        place.giveBack();
-        throw error;
-      }
+      };
+      const count = asked.videoIds.length + asked.channels.length;
+      await parts.viewerPlaces.hold(request, gone, begin, count);
     },
   );
 }

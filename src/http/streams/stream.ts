@@ -40,14 +40,10 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
-      const place = await parts.viewerPlaces.take(request, gone);
-      const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
-      try {
-        await openStream(asked, () => networkOf(request.ip), parts, open, gone);
-      } catch (error) {
-        place.giveBack();
-        throw error;
-      }
+      await parts.viewerPlaces.hold(request, gone, (place) => {
+        const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
+        return openStream(asked, () => networkOf(request.ip), parts, open, gone);
+      });
     },
   );
 }
