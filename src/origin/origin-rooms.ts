@@ -37,15 +37,11 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(
-    videoId: string,
-    applicant: RoomApplicant,
-    stopped: AbortSignal,
-  ): Promise<AcquiredRoom | NoRoom> {
+  async open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom> {
     const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
     applicant.assertRoomPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
-    const begun = await this.#begun(videoId, start, applicant, stopped);
+    const begun = await this.#begun(videoId, start, applicant, signal);
     if (begun instanceof ChatAbsent)
       return { is: "absent", absence: begun.absence, rememberedMs: begun.retryAfterMs };
     const stream = begun;
@@ -85,11 +81,11 @@ export class OriginRooms implements RoomSources {
     videoId: string,
     start: StreamStart,
     { waiting }: RoomApplicant,
-    stopped: AbortSignal,
+    signal: AbortSignal,
   ): Promise<OriginStream | ChatAbsent> {
     const { origin } = this.#parts;
     const begin = (from: StreamStart) =>
-      origin.stream(videoId, from, stopped).catch((error: unknown) => {
+      origin.stream(videoId, from, signal).catch((error: unknown) => {
         if (error instanceof ChatAbsent) return error;
         throw error;
       });

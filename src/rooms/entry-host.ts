@@ -1,48 +1,19 @@
-/**
- * What an entry gets from the registry of rooms, what it shows in return, and the states of a room. An entry
- * knows no other entry.
- */
+/** What an entry gets from the registry of rooms, and what it shows in return. An entry knows no other one. */
 
 import type { Clock } from "../base/clock.ts";
-import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
+import type { ChatType } from "../protocol/chat.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { OpeningQueue } from "./opening/opening-queue.ts";
-import type { RoomSources, RoomTaker } from "./sources.ts";
-
-export const ROOM_STATES = [
-  "bootstrapping",
-  "polling",
-  "waiting",
-  "lingering",
-  "ended",
-  "released",
-  "failed",
-] as const;
-/**
- * As in metrics and logs. `bootstrapping`: the room is being opened, from its page or a checkpoint, or to be
- * followed. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released`
- * and `failed` are final.
- */
-export type RoomState = (typeof ROOM_STATES)[number];
+import type { RoomSources } from "./sources.ts";
 
 /**
  * Handing a room on: the maximum time for its current poll, and how long this instance then leaves the room
  * to others.
  */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
-
-/** Options of an opening. All are absent if the room is adopted. */
-export interface OpenOptions {
-  /** Resolves when this instance has given back an earlier room of this video. */
-  released?: Promise<void> | undefined;
-  /** The address, or network, of the first viewer; absent or empty if the service itself opens the room. */
-  address?: string;
-  /** Whether a page of its channel has shown the video. */
-  isShown?: boolean | undefined;
-}
 
 export interface EntrySettings {
   /**
@@ -61,14 +32,18 @@ export interface EntryFacts {
   readonly isVacant: boolean;
 }
 
-export interface EntryHost extends RoomTaker {
+export interface EntryHost {
   readonly sources: RoomSources;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly settings: EntrySettings;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue<OpeningTurn>;
+  /** Aborts when the service stops. */
+  readonly stopped: AbortSignal;
 
+  /** The number of rooms that this instance reads. */
+  roomsRead(): number;
   /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
   assertRoomPlace(entry: EntryFacts, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
@@ -85,26 +60,4 @@ export interface EntryHost extends RoomTaker {
   stored(videoId: string): Promise<StoredChat[]>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
-}
-
-/** A chat's room that is open on this instance. */
-export interface LocalRoom {
-  state: RoomState;
-  viewers: number;
-  /** Undefined if this instance has not read the chat. */
-  view: ChatView | undefined;
-  /** Undefined if this instance does not read the room. */
-  reading: { egress: string; fullAnswers: number } | undefined;
-}
-
-/**
- * The state of the open room on this instance (`local`); if it is not open here, its last state. If the
- * record says that the chat has ended, an opening or a release concerns the video's other chat. If the chat
- * ended after the record was read, the record decides, because its head may be too low.
- */
-export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
-  const isOfOther = local === "bootstrapping" || local === "released";
-  if (end?.state === "ended" && isOfOther) return "ended";
-  if (local === "ended") return end?.state ?? "polling";
-  return local ?? end?.state ?? "released";
 }

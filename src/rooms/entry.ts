@@ -12,12 +12,13 @@ import { Room, type StreamRequest } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { type EntryHost, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
+import { type EntryHost, HAND_ON } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
 import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
+import type { RoomState } from "./room-states.ts";
 import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts";
 
 type State =
@@ -44,6 +45,16 @@ interface Opening {
   giveUp: AbortController;
   /** Its place in the queue. */
   queued: QueuedOpening<OpeningTurn>;
+}
+
+/** Options of an opening. All are absent if the room is adopted. */
+interface OpenOptions {
+  /** Resolves when this instance has given back an earlier room of this video. */
+  released?: Promise<void> | undefined;
+  /** The address, or network, of the first viewer; absent or empty if the service itself opens the room. */
+  address?: string;
+  /** Whether a page of its channel has shown the video. */
+  isShown?: boolean | undefined;
 }
 
 const VACANT: State = { name: "vacant" };
@@ -337,10 +348,13 @@ export class VideoEntry {
       else this.close();
     }, giveUp);
     void room.hearStanding();
-    followed.takenOver?.(this.#host).then((owned) => {
-      if (owned && isHere()) this.#keepOwned(owned);
-      else void owned?.windDown(0);
-    }, giveUp);
+    const host = this.#host;
+    followed
+      .takenOver?.(() => host.roomsRead(), host.stopped)
+      .then((owned) => {
+        if (owned && isHere()) this.#keepOwned(owned);
+        else void owned?.windDown(0);
+      }, giveUp);
     this.#lingerIfIdle();
   }
 

@@ -6,7 +6,7 @@
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import type { Followed, RoomTaker } from "./sources.ts";
+import type { Followed } from "./sources.ts";
 
 /**
  * Instances that follow the same room try to take it over one after the other, each after a random delay of
@@ -39,16 +39,16 @@ export class FollowedRoom implements Followed {
   }
 
   /** Also rejects with `UnreadablePosition`. */
-  async takenOver(by: RoomTaker): Promise<OwnedRoom | undefined> {
+  async takenOver(roomsRead: () => number, stopped: AbortSignal): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { key } = this.room;
-    const over = AbortSignal.any([this.#left.signal, by.stopped]);
+    const over = AbortSignal.any([this.#left.signal, stopped]);
     await clock.sleep(this.#restMs, over).catch(() => {});
     while (!over.aborted) {
       try {
         await store.ownership.freed(key, over);
         await egresses.reachable(over); // else the room is left to others
-        await clock.sleep(clock.random() * SPREAD_MS + by.roomsRead() * SPREAD_PER_ROOM_MS, over);
+        await clock.sleep(clock.random() * SPREAD_MS + roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(key, this.#parts, this.room);
         if (owned) return owned;
         telemetry.mark("take-over: another one was first");

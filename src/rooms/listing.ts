@@ -8,7 +8,7 @@ import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type Sums, sumOf, type Totals } from "../store/totals.ts";
-import { type LocalRoom, type RoomState, stateOf } from "./entry-host.ts";
+import { type LocalRoom, type RoomState, stateOf } from "./room-states.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** The maximum length of a list of rooms. */

@@ -22,16 +22,9 @@ import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
-import {
-  type EntryFacts,
-  type EntryHost,
-  type EntrySettings,
-  type LocalRoom,
-  ROOM_STATES,
-  type RoomState,
-  stateOf,
-} from "./entry-host.ts";
+import type { EntryFacts, EntryHost, EntrySettings } from "./entry-host.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
+import { type LocalRoom, ROOM_STATES, type RoomState, stateOf } from "./room-states.ts";
 import type { RoomSources } from "./sources.ts";
 import { endAll, windDownAll } from "./stop.ts";
 

@@ -14,24 +14,16 @@ import type { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
 
-/** The instance that may take rooms over from others. */
-export interface RoomTaker {
-  /** The number of rooms that it reads. */
-  roomsRead(): number;
-  /** Aborts when the service stops. */
-  readonly stopped: AbortSignal;
-}
-
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
   readonly room: Room;
   /** Whether it stays for the grace time after its last viewer; otherwise it closes at once. */
   readonly lingers: boolean;
   /**
-   * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
-   * first. Absent if it can never take it over.
+   * Resolves to the owned room if this instance, which reads `roomsRead` rooms, takes it over; or to
+   * undefined if `leave` or the stop of the service came first. Absent if it can never take it over.
    */
-  takenOver?(by: RoomTaker): Promise<OwnedRoom | undefined>;
+  takenOver?(roomsRead: () => number, stopped: AbortSignal): Promise<OwnedRoom | undefined>;
   /** Ends the attempts to take the room over. */
   leave?(): void;
 }
@@ -82,9 +74,9 @@ export interface RoomSources {
   /**
    * Opens the room of a video that is not open here, if its chat is there; or if it may come back, and a
    * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
-   * with the reason of `stopped`.
+   * with the reason of `signal`.
    */
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom>;
+  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom>;
   /**
    * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
    * Absent if no room is read here.

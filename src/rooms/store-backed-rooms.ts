@@ -23,8 +23,8 @@ export class StoreBackedRooms implements RoomSources {
     return this.#parts.store.health.isBlocked;
   }
 
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<AcquiredRoom | NoRoom> {
-    return acquireRoom(videoId, applicant, this.#parts, stopped);
+  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom> {
+    return acquireRoom(videoId, applicant, this.#parts, signal);
   }
 
   follow(room: Room, restMs: number): Followed {

@@ -1,7 +1,7 @@
 /** The schemas of the history endpoint. */
 import type { Static } from "typebox";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
-import { ROOM_STATES } from "../../rooms/entry-host.ts";
+import { ROOM_STATES } from "../../rooms/room-states.ts";
 import { FORMAT_NAMES } from "../../serving/history/formats.ts";
 import { Type } from "./json-schema.ts";
 import { orNull } from "./message-schemas.ts";

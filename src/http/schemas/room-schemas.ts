@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { CHAT_VIEWS } from "../../protocol/chat.ts";
 import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
-import { ROOM_STATES } from "../../rooms/entry-host.ts";
+import { ROOM_STATES } from "../../rooms/room-states.ts";
 import { Type } from "./json-schema.ts";
 import { orNull } from "./message-schemas.ts";
 import { ChatInput, Chats, ChatType, VideoFacts, VideoId, VideoIdInput } from "./schemas.ts";

@@ -29,7 +29,7 @@ export async function acquireRoom(
   videoId: string,
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
-  stopped: AbortSignal,
+  signal: AbortSignal,
 ): Promise<AcquiredRoom | NoRoom> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
@@ -41,14 +41,14 @@ export async function acquireRoom(
     if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
     const result = resumable
       ? await resumeRoom(resumable, parts)
-      : await openInTurn(stored, videoId, applicant, parts, stopped);
+      : await openInTurn(stored, videoId, applicant, parts, signal);
     if (result.is === "opened" || result.is === "absent") return result;
     if (result.is === "ended") continue; // it is served as one that ended recently
     const read = stored.find(isUnfinished);
     if (read) return { is: "followed", followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw atCapacity("elsewhere");
-    await clock.sleep(CHECK_MS, stopped);
+    await clock.sleep(CHECK_MS, signal);
   }
 }
 
@@ -69,13 +69,13 @@ async function openInTurn(
   videoId: string,
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
-  stopped: AbortSignal,
+  signal: AbortSignal,
 ): Promise<OpeningResult> {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
   const wasOpen = stored.some(({ end }) => end?.state !== "ended");
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
-  using turn = await applicant.queued.turn(rank, stopped);
-  return await openFromPage(videoId, turn, applicant, parts, stopped);
+  using turn = await applicant.queued.turn(rank, signal);
+  return await openFromPage(videoId, turn, applicant, parts, signal);
 }
