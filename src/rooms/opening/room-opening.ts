@@ -6,7 +6,7 @@ import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt 
 import { type ChatType, ENDED, isReplayChat } from "../../protocol/chat.ts";
 import { chatKey, chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
-import { AboutVideo } from "../../reading/about-video.ts";
+import { keepVideo } from "../../reading/about-video.ts";
 import { Appender } from "../../reading/batch/appender.ts";
 import {
   isReadable,
@@ -52,7 +52,7 @@ interface PageOpening {
   live: Hold;
   replay: Hold | undefined;
   egress: RoomEgress;
-  about: AboutVideo;
+  hidden: HiddenTime;
 }
 
 type Applicant = Pick<RoomApplicant, "found" | "waiting">;
@@ -104,9 +104,8 @@ export async function openFromPage(
     telemetry.rooms.checkpointUnreadable(live.key, "position");
   }
   const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
-  const about = new AboutVideo(videoId, { ...parts, egress });
   try {
-    const opening = { videoId, applicant, parts, began, live, replay, egress, about };
+    const opening = { videoId, applicant, parts, began, live, replay, egress, hidden: new HiddenTime(parts) };
     const opened = await readAndStore(opening, signal);
     if (opened.is !== "opened") egress.leave();
     return opened.is === "absent" ? await withoutChat(opening, opened.absence) : opened;
@@ -121,10 +120,10 @@ export async function openFromPage(
  * that waits has a cursor of the stored room, that is opened and waits, too.
  */
 async function withoutChat(opening: PageOpening, said: Absence): Promise<OpeningResult> {
-  const { videoId, applicant, parts, began, live, replay, about } = opening;
+  const { videoId, applicant, parts, began, live, replay, hidden } = opening;
   const { room } = live;
-  const absence = new HiddenTime(parts).settled(said, room && notHiddenAt(room));
-  await about.told(absence.video);
+  const absence = hidden.settled(said, room && notHiddenAt(room));
+  await keepVideo(videoId, absence.video, parts.store);
   if (isFinal(absence)) {
     if (isOpen(room)) return await endStored(live, room, began, parts);
     const replayKey = chatKey(videoId, "replay");
@@ -206,7 +205,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
 
 /** Stores a chat's page and first answer, and begins to poll. */
 async function storeChat(
-  { videoId, parts, began, egress, about }: PageOpening,
+  { videoId, parts, began, egress, hidden }: PageOpening,
   hold: Hold,
   { page, first }: BootstrappedChat,
 ): Promise<OpeningResult> {
@@ -217,10 +216,10 @@ async function storeChat(
   const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
   const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
   const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-  const shown = { notHiddenAt: new HiddenTime(parts).upstreamNow };
+  const shown = { notHiddenAt: hidden.upstreamNow };
   const progress = { position, startedAt, egress: egress.key, ...shown };
   const added = await appender.appendOnce(batches, progress);
-  await about.told(page.video);
+  await keepVideo(videoId, page.video, parts.store);
   const opening = { items: batches.flatMap(({ items }) => items), sentAt: first.sentAt };
   const start = { ...first, ...shown, opening, intervalMs: intervalAfter(first, settings, page.items) };
   const owned = new OwnedRoom(hold, appender, start, egress, parts);
@@ -233,7 +232,7 @@ async function storeChat(
 
 /** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
 async function openAwaited(
-  { parts, began, live }: PageOpening,
+  { parts, began, live, hidden }: PageOpening,
   record: RoomRecord,
   absence: AwaitedAbsence,
 ): Promise<OwnedRoom> {
@@ -244,7 +243,7 @@ async function openAwaited(
   await appender.appendOnce([{ items: [], suspectedGap }], {
     position: knownPosition(record),
     startedAt: isOff ? began.startedAt : lastRead(record, began, clock).startedAt,
-    notHiddenAt: new HiddenTime(parts).notHiddenAfter(absence, notHiddenAt(record)),
+    notHiddenAt: hidden.notHiddenAfter(absence, notHiddenAt(record)),
     egress: lastEgress(record),
     absence,
   });
