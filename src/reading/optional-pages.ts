@@ -3,11 +3,14 @@
  * for a chat that has been quiet for long. If such a call fails, is throttled or takes too long, reading goes
  * on as if it had not been made, and nothing counts as a failure.
  */
+import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { retry } from "../base/retry.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable } from "../store/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { LiveChat, Page, PollAnswer } from "../upstream/live-chat.ts";
 import { completeInOrder, mergeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
@@ -16,7 +19,7 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { CompleteAnswer } from "./fresh-pages.ts";
 import { filledAfterMs } from "./interval.ts";
-import type { PaceParts } from "./pace.ts";
+import type { ScheduleSettings } from "./poll-schedule.ts";
 
 /** A call that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */
 const OPTIONAL_MS = 5000;
@@ -24,7 +27,11 @@ const OPTIONAL_MS = 5000;
 const LEAST_MS = 1000;
 const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
 
-interface OptionalPagesParts extends PaceParts {
+interface OptionalPagesParts {
+  egress: RoomEgress;
+  settings: ScheduleSettings;
+  clock: Clock;
+  telemetry: Telemetry;
   appender: Pick<Appender, "holdsAll">;
 }
 

@@ -2,7 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { answeredNow, type CallStart, type CallTimes, startedNow } from "../base/clock.ts";
+import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { nap } from "../base/deadline.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
@@ -10,8 +10,10 @@ import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-s
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -22,12 +24,12 @@ import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
-import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
+import { PollSchedule, type ScheduleSettings } from "./poll-schedule.ts";
 import type { Shown } from "./recent-rate.ts";
 import { ReadingTimeline } from "./timeline.ts";
 import { TokenHealth } from "./token-health.ts";
 
-export interface PollerSettings extends PaceSettings, LookSettings {
+export interface PollerSettings extends ScheduleSettings, LookSettings {
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
@@ -49,7 +51,10 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   notHiddenAt?: number | undefined;
 }
 
-interface PollerParts extends PaceParts {
+interface PollerParts {
+  egress: RoomEgress;
+  clock: Clock;
+  telemetry: Telemetry;
   appender: Appender;
   about: AboutVideo;
   hold: Hold;
@@ -76,7 +81,7 @@ export class Poller {
   readonly #parts: PollerParts;
   readonly #tokenHealth: TokenHealth;
   readonly #timeline: ReadingTimeline;
-  readonly #pace: Pace;
+  readonly #schedule: PollSchedule;
   readonly #optional: OptionalPages;
   #position: Position;
   /** The batches on their way into the store, and the position behind them; a stop tries once more. */
@@ -117,7 +122,7 @@ export class Poller {
       isReplay: this.#isReplay,
     });
     this.#optional = new OptionalPages(videoId, parts);
-    this.#pace = new Pace(videoId, this.#isReplay, start, parts);
+    this.#schedule = new PollSchedule(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
     this.#notHiddenAt = start.notHiddenAt;
     this.#progressedAt = start.answeredAt;
@@ -141,7 +146,7 @@ export class Poller {
 
   /** Number of full answers since reading began. */
   get fullAnswers(): number {
-    return this.#pace.fullAnswers;
+    return this.#schedule.fullAnswers;
   }
 
   /**
@@ -258,7 +263,7 @@ export class Poller {
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     const now = batch.answeredAt;
     const pageItems = this.#timeline.onPages;
-    const { intervalMs } = this.#pace;
+    const { intervalMs } = this.#schedule;
     const unreadMs = this.#timeline.permitPage(batch, intervalMs);
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
     const batches = this.#timeline.observe(answer, intervalMs);
@@ -270,7 +275,7 @@ export class Poller {
       this.#tokenHealth.observe(added, now);
       this.#timeline.added(added, now);
     }
-    this.#pace.observe(batch, pageItems);
+    this.#schedule.observe(batch, pageItems);
     this.#parts.about.read(this.#position, options.signal);
     return this.#atInterval();
   }
@@ -285,8 +290,8 @@ export class Poller {
 
   /** One interval after the last good call's start; at most one interval from now, if the clock went back. */
   #atInterval(): Next {
-    const leftMs = this.#startedAt + this.#pace.startToStartMs - this.#parts.clock.monotonic();
-    return { delayMs: Math.min(this.#pace.startToStartMs, Math.max(0, leftMs)) };
+    const leftMs = this.#startedAt + this.#schedule.startToStartMs - this.#parts.clock.monotonic();
+    return { delayMs: Math.min(this.#schedule.startToStartMs, Math.max(0, leftMs)) };
   }
 
   /**
@@ -348,7 +353,7 @@ export class Poller {
     await about.told(said.video);
     this.#notHiddenAt = hidden.notHiddenAfter(said, this.#notHiddenAt);
     const absence = hidden.settled(said, this.#notHiddenAt);
-    if (!mayReturn(absence)) return this.#end(this.#timeline.atEnd(this.#pace.intervalMs), signal);
+    if (!mayReturn(absence)) return this.#end(this.#timeline.atEnd(this.#schedule.intervalMs), signal);
     await this.#appendPendingPages(signal);
     const before = this.#awaited;
     if (!before) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
@@ -406,7 +411,7 @@ export class Poller {
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#tokenLostBecause = why.message;
-    this.#timeline.tokenRefused(this.#pace.intervalMs);
+    this.#timeline.tokenRefused(this.#schedule.intervalMs);
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");
       return this.#countFailure(why, signal);

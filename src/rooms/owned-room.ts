@@ -19,7 +19,7 @@ import {
   positionOf,
 } from "../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
-import { demandOf, priorityMs } from "../reading/pace.ts";
+import { demandOf, priorityMs } from "../reading/poll-schedule.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import { absenceOf } from "../store/facts.ts";

@@ -20,7 +20,7 @@ import type { Gap, ReadBatch } from "../../reading/gap.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
 import { intervalAfter } from "../../reading/interval.ts";
 import { unreadBetween } from "../../reading/late-answers.ts";
-import { demandOf } from "../../reading/pace.ts";
+import { demandOf } from "../../reading/poll-schedule.ts";
 import { ReadingTimeline } from "../../reading/timeline.ts";
 import { absenceOf } from "../../store/facts.ts";
 import type { Hold } from "../../store/ownership.ts";

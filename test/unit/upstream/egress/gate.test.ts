@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { priorityMs } from "../../../../src/reading/pace.ts";
+import { priorityMs } from "../../../../src/reading/poll-schedule.ts";
 import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import { LANES, type Lane } from "../../../../src/upstream/egress/lanes.ts";

@@ -19,7 +19,7 @@ import { SlowCalls } from "./slow-calls.ts";
 const FULL_ACTIONS = 150;
 const FULL_LOG_INTERVAL_MS = 60_000;
 
-export interface PaceSettings extends IntervalSettings {
+export interface ScheduleSettings extends IntervalSettings {
   /** How long the upstream keeps messages, in milliseconds. */
   windowMs: number;
 }
@@ -39,16 +39,16 @@ export function priorityMs({ isRecorded, isWatched, isQuiet }: Ranked): number {
   return (isRecorded ? 4000 : isWatched ? 2000 : 0) + (isQuiet ? 0 : 1000);
 }
 
-export interface PaceParts {
+interface ScheduleParts {
   egress: RoomEgress;
-  settings: PaceSettings;
+  settings: ScheduleSettings;
   clock: Clock;
   telemetry: Telemetry;
 }
 
-export class Pace {
+export class PollSchedule {
   readonly #videoId: string;
-  readonly #parts: PaceParts;
+  readonly #parts: ScheduleParts;
   readonly #slowCalls: SlowCalls;
   readonly #isReplay: boolean;
   #last: CallTimes;
@@ -62,7 +62,7 @@ export class Pace {
     videoId: string,
     isReplay: boolean,
     start: CallTimes & { intervalMs: number },
-    parts: PaceParts,
+    parts: ScheduleParts,
   ) {
     this.#videoId = videoId;
     this.#isReplay = isReplay;
@@ -112,7 +112,7 @@ export class Pace {
 export function demandOf(
   isReplay: boolean,
   intervalMs: number | undefined,
-  { windowMs }: Pick<PaceSettings, "windowMs">,
+  { windowMs }: Pick<ScheduleSettings, "windowMs">,
 ): Demand {
   return { intervalMs, windowMs: isReplay ? Number.POSITIVE_INFINITY : windowMs };
 }
