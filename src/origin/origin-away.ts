@@ -1,7 +1,7 @@
 /** The failure of an edge's requests while its origin is away. */
 import { atCapacity } from "../protocol/capacity.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { StoreError } from "../store/port.ts";
+import { StoreError } from "../store/store-error.ts";
 
 /**
  * The origin cannot be reached, something else answers in its place, or it cannot answer for now. It is to an

@@ -8,7 +8,7 @@ import { withoutStop } from "../base/error-message.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Broadcasts, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, liveIn, stateIn } from "./channel-lines.ts";
 import type { LineStream } from "./line-stream.ts";

@@ -3,7 +3,7 @@
  * the requests for streams, and of clients, that have no answer yet.
  */
 import type { Clock } from "../base/clock.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 

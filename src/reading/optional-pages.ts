@@ -7,7 +7,7 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { retry } from "../base/retry.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";

@@ -9,7 +9,7 @@ import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
-import { isFenced, isUnavailable } from "../store/port.ts";
+import { isFenced, isUnavailable } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";

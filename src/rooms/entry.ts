@@ -10,7 +10,7 @@ import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.t
 import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
-import { isFenced, isUnavailable, notStored } from "../store/port.ts";
+import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";

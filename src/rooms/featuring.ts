@@ -4,7 +4,8 @@ import { chatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import { readFeatured, undeleted } from "../store/featured.ts";
-import { notStored, type Store } from "../store/port.ts";
+import type { Store } from "../store/port.ts";
+import { notStored } from "../store/store-error.ts";
 import { isoOf } from "../store/stored-message.ts";
 
 /** `featuredAt`: ISO 8601 in UTC; absent if no message is featured. */

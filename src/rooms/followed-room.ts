@@ -4,7 +4,8 @@
  * checkpoint, with the same viewers.
  */
 import { Room } from "../serving/room.ts";
-import { isUnavailable, type RoomRecord } from "../store/port.ts";
+import type { RoomRecord } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { Followed } from "./sources.ts";
 

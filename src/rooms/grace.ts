@@ -1,6 +1,6 @@
 /** Waits until nobody, on any instance, has watched a room for the grace time. */
 import type { ChatKey } from "../protocol/chat-key.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import type { EntryHost } from "./entry-host.ts";
 
 /** The wait before the next question if the store cannot answer. */

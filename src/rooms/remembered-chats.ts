@@ -7,7 +7,8 @@ import { captureOf } from "../reading/batch/checkpoint.ts";
 import { leftAfterEnd, type StoredChat } from "../serving/chat-choice.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
-import { isUnavailable, notStored, type RoomRecord, type StoreError } from "../store/port.ts";
+import type { RoomRecord } from "../store/port.ts";
+import { isUnavailable, notStored, type StoreError } from "../store/store-error.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;

@@ -4,7 +4,7 @@
  */
 import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
 import { HAND_ON } from "./entry-host.ts";

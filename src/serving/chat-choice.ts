@@ -6,7 +6,8 @@ import { CHATS, type Chat } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { notStored, type RoomRecord, type Store } from "../store/port.ts";
+import type { RoomRecord, Store } from "../store/port.ts";
+import { notStored } from "../store/store-error.ts";
 import type { CursorRange } from "./resume.ts";
 import type { StreamRequest } from "./room.ts";
 

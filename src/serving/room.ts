@@ -16,7 +16,7 @@ import {
 import { type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { retryRead } from "../store/port.ts";
+import { retryRead } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";

@@ -6,7 +6,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
-import { retryRead } from "../store/port.ts";
+import { retryRead } from "../store/store-error.ts";
 import type { Feed } from "./feeds.ts";
 import { FramedMessage } from "./framed-message.ts";
 import type { RoomLog } from "./room-log.ts";

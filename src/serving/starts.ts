@@ -5,7 +5,8 @@
  */
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
-import { EXAMINED_MESSAGES, isUnavailable, READ_MESSAGES } from "../store/port.ts";
+import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
+import { isUnavailable } from "../store/store-error.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";

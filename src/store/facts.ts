@@ -11,7 +11,8 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
 import { type Featured, readChosen } from "./featured.ts";
 import type { FactMark, Followers } from "./follow.ts";
-import { type RoomRecord, retryRead, type Store } from "./port.ts";
+import type { RoomRecord, Store } from "./port.ts";
+import { retryRead } from "./store-error.ts";
 
 interface Facts {
   /** The featured message; undefined if there is none. */

@@ -3,7 +3,8 @@
  * SQLite applies this rule before a write. PostgreSQL's functions repeat it in SQL (`append-schema.ts`), and
  * this words their refusal.
  */
-import { type Claim, type RoomRecord, StoreError } from "./port.ts";
+import type { Claim, RoomRecord } from "./port.ts";
+import { StoreError } from "./store-error.ts";
 
 /** The fields that the fence checks. */
 type Guarded = Pick<Claim, "epoch"> & Pick<RoomRecord, "head">;

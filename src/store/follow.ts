@@ -9,7 +9,8 @@ import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isDeletion } from "./blanking.ts";
 import { skips } from "./log-reader.ts";
-import { READ_MESSAGES, type RoomRecord, retryRead, type Store } from "./port.ts";
+import { READ_MESSAGES, type RoomRecord, type Store } from "./port.ts";
+import { retryRead } from "./store-error.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The part of the store that a follower reads. */

@@ -3,7 +3,8 @@
  * parts, retries and sharing: viewers share short parts, a history reads long ones.
  */
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
-import { notStored, type RoomRecord, type Store, type TypedPart } from "./port.ts";
+import type { RoomRecord, Store, TypedPart } from "./port.ts";
+import { notStored } from "./store-error.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The log of a store, or of an origin. */

@@ -9,8 +9,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { LastTimes } from "./message-times.ts";
-import { type Claim, type RoomRecord, StoreError } from "./port.ts";
+import type { Claim, RoomRecord } from "./port.ts";
 import type { Recording } from "./recording-list.ts";
+import { StoreError } from "./store-error.ts";
 import type { EncodedMessage } from "./stored-message.ts";
 import type { TallyItem } from "./totals.ts";
 

@@ -17,15 +17,9 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { followFact } from "./facts.ts";
 import type { Followers } from "./follow.ts";
 import type { Ownership } from "./ownership.ts";
-import {
-  type Restoration,
-  type Retention,
-  type SizeLimited,
-  type Store,
-  StoreError,
-  type Tallying,
-} from "./port.ts";
+import type { Restoration, Retention, SizeLimited, Store, Tallying } from "./port.ts";
 import type { RecordingList } from "./recording-list.ts";
+import { StoreError } from "./store-error.ts";
 import { StoreHealth } from "./store-health.ts";
 import { Tallier } from "./tallier.ts";
 

@@ -8,7 +8,7 @@ import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed, type StoreIdentity } from "./observed.ts";
-import { type Retention, StoreError } from "./port.ts";
+import type { Retention } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
@@ -16,6 +16,7 @@ import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
 import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
+import { StoreError } from "./store-error.ts";
 import { StoreHealth } from "./store-health.ts";
 import type { StoreSummary } from "./store-summary.ts";
 

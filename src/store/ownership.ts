@@ -3,7 +3,8 @@
  * all other instances can only follow. A store that only one process uses is a cluster of one.
  */
 import type { ChatKey } from "../protocol/chat-key.ts";
-import { type Claim, isUnavailable, type RoomRecord, StoreError } from "./port.ts";
+import type { Claim, RoomRecord } from "./port.ts";
+import { isUnavailable, StoreError } from "./store-error.ts";
 
 export interface Ownership {
   /**

@@ -8,7 +8,8 @@ import type { Clock } from "../base/clock.ts";
 import type { ClockWitness } from "../base/clock-witness.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { ifUnavailable, type Retention } from "./port.ts";
+import type { Retention } from "./port.ts";
+import { ifUnavailable } from "./store-error.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Messages are kept for at most a quarter longer than the retention. */

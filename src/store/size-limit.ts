@@ -7,8 +7,9 @@
 import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { ifUnavailable, type SizeLimited } from "./port.ts";
+import type { SizeLimited } from "./port.ts";
 import { PAUSE_MS, STEP_ENTRIES } from "./retention.ts";
+import { ifUnavailable } from "./store-error.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 /** A busy instance stores less than 100 MB in this time. */

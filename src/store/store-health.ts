@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { StoreOperation } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isUnavailable, type StoreTrouble } from "./port.ts";
+import { isUnavailable, type StoreTrouble } from "./store-error.ts";
 
 /**
  * The minimum interval between two error lines, even if the store alternately fails and works, as on a nearly

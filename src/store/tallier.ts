@@ -6,7 +6,8 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";
+import type { RoomAccount, Store, Tallying } from "./port.ts";
+import { isUnavailable } from "./store-error.ts";
 
 /** A room is counted whenever its head passes a multiple of this number. */
 const EVERY_MESSAGES = 500;

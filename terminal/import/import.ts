@@ -17,7 +17,7 @@ import {
 } from "../../src/reading/batch/checkpoint.ts";
 import { openNamedStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Hold } from "../../src/store/ownership.ts";
-import { isUnavailable } from "../../src/store/port.ts";
+import { isUnavailable } from "../../src/store/store-error.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";

@@ -6,9 +6,9 @@
 import { EventEmitter } from "node:events";
 import type { Client } from "pg";
 import type { Random } from "../../simulator/random.ts";
-import { StoreError } from "../../src/store/port.ts";
 import type { Database } from "../../src/store/postgres/pools.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import type { SharedStore } from "./shared-store.ts";

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { ClockWitness } from "../../src/base/clock-witness.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
-import { StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { BORN_MS, messages, own } from "./store-reading.ts";

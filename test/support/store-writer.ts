@@ -9,7 +9,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
-import { StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { nthId } from "./store-process.ts";

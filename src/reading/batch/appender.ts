@@ -9,7 +9,8 @@ import { wordsOf } from "../../protocol/chat-standing.ts";
 import type { Message } from "../../protocol/message.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { type Claim, isUnavailable, type MessageSearch, StoreError } from "../../store/port.ts";
+import type { Claim, MessageSearch } from "../../store/port.ts";
+import { isUnavailable, StoreError } from "../../store/store-error.ts";
 import {
   decodeMessage,
   type EncodedMessage,

@@ -18,7 +18,7 @@ import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { ifUnavailable } from "../../store/port.ts";
+import { ifUnavailable } from "../../store/store-error.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";

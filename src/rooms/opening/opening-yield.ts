@@ -5,7 +5,7 @@
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
-import { isUnavailable } from "../../store/port.ts";
+import { isUnavailable } from "../../store/store-error.ts";
 import { background } from "../../telemetry/background.ts";
 import type { RoomEgress } from "../../upstream/egress/room-egress.ts";
 import type { OwnedRoomParts } from "../owned-room.ts";

@@ -8,8 +8,8 @@ import { atCapacity } from "../../protocol/capacity.ts";
 import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/store-refusal.ts";
-import { isUnavailable } from "../../store/port.ts";
 import type { Recording, RecordingReport } from "../../store/recording-list.ts";
+import { isUnavailable } from "../../store/store-error.ts";
 import { background } from "../../telemetry/background.ts";
 import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
 

@@ -13,10 +13,10 @@ import {
   EXAMINED_MESSAGES,
   READ_MESSAGES,
   type RoomRecord,
-  retryRead,
   type Store,
   type TypedPart,
 } from "../../store/port.ts";
+import { retryRead } from "../../store/store-error.ts";
 import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
 import { chatForQuery, storedChats } from "../chat-choice.ts";
 import { Slices } from "../slices.ts";

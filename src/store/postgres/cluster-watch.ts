@@ -11,7 +11,7 @@ import type { ChatKey } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { FactMark, Followers } from "../follow.ts";
-import { isUnavailable } from "../port.ts";
+import { isUnavailable } from "../store-error.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
 import type { RoomNotice } from "./notifications.ts";

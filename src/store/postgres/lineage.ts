@@ -3,7 +3,7 @@
  * from a backup, the store may lack cursors that instances have sent. Then all rooms, with their messages,
  * move to cursors that no client can hold.
  */
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import type { Database } from "./pools.ts";
 import { HALF_RESTORED } from "./postgres-error.ts";
 import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./postgres-schema.ts";

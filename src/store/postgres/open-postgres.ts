@@ -5,7 +5,7 @@ import { unlessAborted } from "../../base/deadline.ts";
 import { retry } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreIdentity } from "../observed.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
 import { Pools } from "./pools.ts";

@@ -10,7 +10,7 @@ import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { Semaphore } from "../../base/semaphore.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { isConnectionLost, unavailable } from "./postgres-error.ts";
 
 /** The time limits of a statement, of a new connection, and of waiting for a lock. */

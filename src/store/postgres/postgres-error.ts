@@ -2,7 +2,7 @@
  * Describes a failure of PostgreSQL: whether a start may wait for its end, and one line that never contains a
  * password.
  */
-import { StoreError, type StoreTrouble } from "../port.ts";
+import { StoreError, type StoreTrouble } from "../store-error.ts";
 
 const NO_SCHEMA =
   "has no schema that search_path names and this user may use: create it, or name another in the URL's options";

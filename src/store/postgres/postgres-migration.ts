@@ -2,8 +2,8 @@
 import { Client } from "pg";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
-import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recording-list.ts";
+import { NOT_EMPTY, StoreError } from "../store-error.ts";
 import { readEnd } from "../strict-rows.ts";
 import type { TallyItem } from "../totals.ts";
 import { columns, fromColumn } from "./column-text.ts";

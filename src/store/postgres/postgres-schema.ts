@@ -3,7 +3,7 @@
  * function gets a new name, so old and new instances can run side by side.
  */
 import type { Client, QueryConfig } from "pg";
-import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../port.ts";
+import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../store-error.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING } from "./append-schema.ts";
 import { MOVING } from "./moving-schema.ts";

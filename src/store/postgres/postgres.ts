@@ -17,17 +17,16 @@ import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
 import type { TimeKind } from "../message-times.ts";
 import type { StoreEngine } from "../observed.ts";
-import {
-  type Claim,
-  type FeaturedChoice,
-  isUnavailable,
-  type MessageSearch,
-  type RoomAccount,
-  type RoomRecord,
-  type RoomSummary,
-  StoreError,
-  type TypedPart,
+import type {
+  Claim,
+  FeaturedChoice,
+  MessageSearch,
+  RoomAccount,
+  RoomRecord,
+  RoomSummary,
+  TypedPart,
 } from "../port.ts";
+import { isUnavailable, StoreError } from "../store-error.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, saidTimes, wellFormed } from "../stored-message.ts";
 import { asShown } from "../stored-video.ts";

@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnavailable } from "../port.ts";
+import { isUnavailable } from "../store-error.ts";
 import type { StoreHealth } from "../store-health.ts";
 import type { Database } from "./pools.ts";
 

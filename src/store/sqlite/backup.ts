@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { fileTrouble, MISSING, missing } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { APPLICATION_ID } from "./sqlite-schema.ts";
 
 /** All pages are copied in one step. With several steps, each write between two of them restarts the copy. */

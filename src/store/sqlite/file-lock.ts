@@ -7,7 +7,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { makePrivate } from "./private-file.ts";
 import { isBusy, unavailable } from "./sqlite-error.ts";
 

@@ -4,7 +4,7 @@
  * commit, so every reported write is on disk.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { isBug, unavailable } from "./sqlite-error.ts";
 import type { Tables } from "./sqlite-tables.ts";
 

@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ClockWitness } from "../../base/clock-witness.ts";
 import { unlessAborted } from "../../base/deadline.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
 import {
   errorOf,

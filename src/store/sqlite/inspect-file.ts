@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { HALF_FILLED, StoreError } from "../port.ts";
+import { HALF_FILLED, StoreError } from "../store-error.ts";
 import type { StoreSummary } from "../store-summary.ts";
 import { isLocked } from "./file-lock.ts";
 import { adviceOnDenied, cannotOpen, unavailable } from "./sqlite-error.ts";

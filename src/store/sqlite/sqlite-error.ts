@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { asError, messageOf } from "../../base/error-message.ts";
-import { StoreError, type StoreTrouble } from "../port.ts";
+import { StoreError, type StoreTrouble } from "../store-error.ts";
 
 const BUSY = 5;
 const IO = 10;

@@ -3,7 +3,7 @@
  * or of one before the first step is refused unchanged; any other is upgraded step by step.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../port.ts";
+import { EARLIER_SCHEMA, HALF_FILLED, StoreError } from "../store-error.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 
 export interface StoreOptions {

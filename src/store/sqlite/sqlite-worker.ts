@@ -9,7 +9,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "
 import { messageOf } from "../../base/error-message.ts";
 import { completeMaps } from "../../base/maps.ts";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { assertNamesKnown, FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { makePrivate } from "./private-file.ts";

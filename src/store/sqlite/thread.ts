@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 import { unlessAborted } from "../../base/deadline.ts";
 import { bundled, IS_ONE_FILE } from "../../base/own-files.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { StoreError } from "../port.ts";
+import { StoreError } from "../store-error.ts";
 import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";
 import type { StoreOptions } from "./sqlite-schema.ts";
 import type { Tables } from "./sqlite-tables.ts";

@@ -16,7 +16,7 @@ import { ENDED } from "../../../src/protocol/chat.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
-import { StoreError } from "../../../src/store/port.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { SimulatedSink } from "../../harness/sink.ts";

@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { Random } from "../../../simulator/random.ts";
 import { ENDED, type RoomEnd } from "../../../src/protocol/chat.ts";
 import { Followers } from "../../../src/store/follow.ts";
-import { type RoomRecord, StoreError } from "../../../src/store/port.ts";
+import type { RoomRecord } from "../../../src/store/port.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import { Scheduler } from "../../harness/scheduler.ts";
 

@@ -8,7 +8,7 @@ import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import { observed } from "../../../src/store/observed.ts";
-import { StoreError } from "../../../src/store/port.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { StoreHealth } from "../../../src/store/store-health.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
 import { runTally } from "../../../src/store/tallier.ts";

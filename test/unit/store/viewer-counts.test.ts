@@ -1,9 +1,9 @@
 /** The counts of a room's viewers that an instance writes for the others, on a line that fails. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { StoreError } from "../../../src/store/port.ts";
 import type { Database } from "../../../src/store/postgres/pools.ts";
 import { ViewerCounts } from "../../../src/store/postgres/viewer-counts.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { StoreHealth } from "../../../src/store/store-health.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
