@@ -16,7 +16,7 @@ import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { MessageFilter } from "../serving/message-filter.ts";
 import type { StreamRequest } from "../serving/room.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
 import { type MultiplexParts, MultiplexViewer, type VisitOutcome } from "./multiplex-viewer.ts";

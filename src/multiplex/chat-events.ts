@@ -6,7 +6,7 @@
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { type Form, ownBytes, type Packet } from "../serving/form.ts";
 import { EVENTS, type Format, factData, initOf } from "../serving/framing.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 
 export type ChatEvent =

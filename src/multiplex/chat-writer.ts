@@ -4,7 +4,7 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { type FramePlace, terminal } from "../serving/framing.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import type { ChatEvent } from "./chat-events.ts";
 import type { Multiplex } from "./multiplex.ts";
 

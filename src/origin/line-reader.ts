@@ -2,8 +2,7 @@
 
 import { asString, dig, parseJson } from "../base/json.ts";
 import { FACT_NAMES } from "../protocol/chat.ts";
-import type { Fact } from "../store/facts.ts";
-import type { Featured } from "../store/featured.ts";
+import type { Fact, Featured } from "../store/port.ts";
 import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./origin-away.ts";
 

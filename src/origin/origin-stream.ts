@@ -3,7 +3,7 @@ import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { videoFactsIn } from "../store/stored-video.ts";
 import { factIn, messageIn } from "./line-reader.ts";

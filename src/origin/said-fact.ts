@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { nap, unlessAborted } from "../base/deadline.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 
 /** The maximum wait for the first word of it. */
 const FIRST_WORD_MS = 2000;

@@ -2,7 +2,7 @@
  * One fact of a room as bytes, for the viewers that ask for it: one frame for each form, which all of them
  * share. A slow viewer gets only the last of several changes.
  */
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import type { Form, Packet } from "./form.ts";
 
 export class FactFrames {

@@ -3,7 +3,7 @@
  * text of a framing.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
 import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";

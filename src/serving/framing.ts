@@ -5,7 +5,7 @@
 
 import { onOneLine, wireJson } from "../base/wire-json.ts";
 import type { Init, StandingData, StreamEnd } from "../protocol/chat.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/port.ts";
 import { isoOf, messageJson, type StoredMessage } from "../store/stored-message.ts";
 
 /**

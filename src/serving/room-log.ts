@@ -3,8 +3,7 @@
 import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
-import type { Fact } from "../store/facts.ts";
-import type { Store } from "../store/port.ts";
+import type { Fact, Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
 
 export interface RoomRange extends CursorRange {

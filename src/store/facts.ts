@@ -9,20 +9,10 @@ import { asString, dig, parseJson } from "../base/json.ts";
 import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
-import { type Featured, readChosen } from "./featured.ts";
+import { readChosen } from "./featured.ts";
 import type { FactMark, Followers } from "./follow.ts";
-import type { RoomRecord, Store } from "./port.ts";
+import type { Fact, RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./store-error.ts";
-
-interface Facts {
-  /** The featured message; undefined if there is none. */
-  featured: Featured | undefined;
-  /** Why the room waits for its chat: a sentence without a full stop; undefined while it does not. */
-  standing: string | undefined;
-}
-
-/** A fact, by its name. */
-export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[FactName];
 
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find" | "getRoom">;
 

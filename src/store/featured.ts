@@ -6,14 +6,8 @@
  */
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { Deletions, deletionIds, storedTarget } from "./blanking.ts";
-import type { FeaturedChoice, Store } from "./port.ts";
-import { decodeMessage, type EncodedMessage, isBlank, type StoredMessage } from "./stored-message.ts";
-
-/** A featured message, and when it was chosen, in wall milliseconds. */
-export interface Featured {
-  message: EncodedMessage;
-  at: number;
-}
+import type { Featured, FeaturedChoice, Store } from "./port.ts";
+import { decodeMessage, isBlank, type StoredMessage } from "./stored-message.ts";
 
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
 

@@ -6,7 +6,6 @@
 import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { AuthorSearch, Span } from "./author-blocks.ts";
-import type { Fact } from "./facts.ts";
 import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
@@ -32,6 +31,22 @@ export interface RoomRecord {
   /** What the video is, as `stored-video.ts` has it; null before a page has said it. */
   video: string | null;
 }
+
+/** A featured message, and when it was chosen, in wall milliseconds. */
+export interface Featured {
+  message: EncodedMessage;
+  at: number;
+}
+
+interface Facts {
+  /** The featured message; undefined if there is none. */
+  featured: Featured | undefined;
+  /** Why the room waits for its chat: a sentence without a full stop; undefined while it does not. */
+  standing: string | undefined;
+}
+
+/** A fact, by its name. */
+export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[FactName];
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 export const READ_MESSAGES = 500;
