@@ -91,7 +91,10 @@ function whyWithdrawn(path: string): string | undefined {
  * routes are added.
  */
 export function refuseUnserved(app: FastifyInstance, access: Pick<Access, "serves">): void {
-  /** A path of which nobody can have the right may be served to those who only read. */
+  /**
+   * Whether somebody can have the right of the path. `right` is the one to change something: where nobody can
+   * have `feature`, /v1/featured may still be read by those who have `watch`.
+   */
   const isServed = (path: string) => {
     const { right } = routeOf(path) ?? {};
     return !right || access.serves(right);

@@ -250,7 +250,10 @@ export class ChannelViewer {
     });
   }
 
-  /** The last visit to a broadcast whose video the connection had a chat of its own for, which is over. */
+  /**
+   * How the connection's own chat of this video ended, as a visit from which the channel goes on. Only the
+   * first call after the end says it; undefined otherwise, and if the chat goes on after its end.
+   */
   #takenFrom({ videoId = "", isReopened }: Broadcast): LastVisit {
     const outcome = this.#connection?.sent.outcomeOf(videoId);
     if (!outcome || this.#takenOver.has(videoId)) return undefined;

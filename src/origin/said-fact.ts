@@ -33,7 +33,10 @@ export class SaidFact {
     this.#first.resolve();
   }
 
-  /** Yields the fact, then each change; first undefined if it has not been said in time. */
+  /**
+   * Yields the fact, then each change; first undefined if it has not been said in time. At most one at a time
+   * may follow: a second would replace the promise for which the first waits. A `Room` has one per name.
+   */
   async *follow(signal: AbortSignal): AsyncGenerator<Fact | undefined, void, void> {
     if (!this.#fact) await nap(FIRST_WORD_MS, this.#first.promise, this.#clock, signal);
     while (!signal.aborted) {

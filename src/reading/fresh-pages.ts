@@ -105,9 +105,9 @@ export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read
 }
 
 /**
- * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
- * leaves out others of their time. So the gap is written twice: before the first new message of Top chat,
- * and where the full answer begins. Only an overlap of that one disproves it.
+ * The batches of an answer, cut where the one with all messages begins. An example: Top chat shows 1 5 9, all
+ * messages show 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves
+ * out some of the messages from 1 to 7. Only 7 8 9 can disprove it.
  */
 export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;

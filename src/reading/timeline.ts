@@ -140,8 +140,8 @@ export class ReadingTimeline {
   }
 
   /**
-   * An answer came. Returns its batches, behind those of the pages that it follows: the fresh ones, or the
-   * page of an opening, whose answer is measured as between two answers. `intervalMs`: as in `permitPage`.
+   * Returns the batches of this answer, preceded by the pages that are not stored yet. `openingPage`: the
+   * page of an opening; its answer is judged as between two answers. `intervalMs`: as in `permitPage`.
    */
   observe(answer: CompleteAnswer, intervalMs: number, openingPage?: FreshPage): readonly ReadBatch[] {
     const pages = openingPage ? [openingPage] : this.#pages;

@@ -189,7 +189,7 @@ export class VideoEntry {
     if (chat && chatNamed(chatType) !== chat) throw notStored(this.videoId, chat);
   }
 
-  /** The chat whose viewers they are: until it is found, the live one. */
+  /** The key under which viewers are reported: the room's, or the live chat's until there is a room. */
   get #key(): ChatKey {
     return this.room?.key ?? this.videoId;
   }

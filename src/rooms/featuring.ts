@@ -22,7 +22,7 @@ export class Featuring {
     this.#store = store;
   }
 
-  /** Shows that of the live chat, or else that of the replay. */
+  /** Shows the live chat's featured message; without one, the replay's. */
   async show(videoId: string): Promise<ShownFeatured> {
     const found = await Promise.all(CHATS.map((chat) => readFeatured(this.#store, chatKey(videoId, chat))));
     const featured = found.find((each) => each !== undefined);

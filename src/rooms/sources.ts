@@ -51,7 +51,7 @@ export interface RoomApplicant {
   queued: QueuedOpening<OpeningTurn>;
   /** Whether a page of its channel has shown the video. */
   isShown: boolean;
-  /** Those for whom it is opened; viewers come and leave meanwhile. */
+  /** The viewers that wait for the room; the set changes while it opens. */
   waiting: WaitingViewers;
   /**
    * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.

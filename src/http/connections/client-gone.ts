@@ -39,7 +39,10 @@ export function clientGone(
   return gone.signal;
 }
 
-/** A response whose head is sent, or whose connection was taken, says the same by other bytes. */
+/**
+ * A response whose head is sent, or whose socket was taken, cannot send 102 any more. From then on, its own
+ * writes detect that the client has gone.
+ */
 function note(response: ServerResponse, notes: NodeJS.Timeout | undefined): void {
   if (response.headersSent || !response.socket) clearInterval(notes);
   else response.writeProcessing();
