@@ -18,6 +18,7 @@
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
+import { gapId } from "../store/stored-message.ts";
 import { type AboveChat, aboveAfter, takenDown } from "../upstream/readers/above-chat.ts";
 import { event } from "../upstream/readers/event.ts";
 import type { ActionTime, Item } from "../upstream/readers/reader.ts";
@@ -38,11 +39,6 @@ const SENTENCES: Record<Gap["reason"], string> = {
   throttled: "Messages may be missing here: YouTube made the relay wait.",
   hidden: "Messages may be missing here: the video was private, or not open to everybody.",
 };
-
-/** The id of a gap after the message with this cursor. */
-export function gapId(cursor: number): string {
-  return `gap:${cursor}`;
-}
 
 /** The message that marks a gap. `cursor`: of the message before it. */
 function gapMessage({ sinceMs, untilMs, reason }: Gap, cursor: number, moment: ActionTime): Message {

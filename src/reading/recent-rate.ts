@@ -67,7 +67,7 @@ export class RecentRate {
  * When the chat messages of an opening were said, on the monotonic clock. Their age is that by the upstream's
  * clock, because the local wall clock may be wrong.
  */
-export function saidTimes({ items, sentAt }: Shown, { answeredAt }: CallTimes): number[] {
+export function openingTimes({ items, sentAt }: Shown, { answeredAt }: CallTimes): number[] {
   return wallTimes(items).map((time) => answeredAt - Math.max(0, sentAt - time));
 }
 

@@ -21,7 +21,7 @@ import {
 } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
-import { RecentRate, type Shown, saidTimes } from "./recent-rate.ts";
+import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
 
 interface TimelineParts {
   windowMs: number;
@@ -81,7 +81,7 @@ export class ReadingTimeline {
     this.#isReplay = isReplay;
     this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
-    this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && saidTimes(last.opening, last));
+    this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && openingTimes(last.opening, last));
     this.#newsAt = last.wallAt;
   }
 

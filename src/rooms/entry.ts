@@ -369,13 +369,13 @@ export class VideoEntry {
   ): Promise<void> {
     this.#waiting.add(request);
     let opened: OpenedRoom;
-    let found: Room | StreamRequest;
+    let served: Room | StreamRequest;
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
       const resolved = this.#host.resolveChat(request);
-      found = (resolved && (await unlessAborted(resolved, signal))) ?? request;
-      if (!(found instanceof Room)) this.#assertChat(opened.room, found);
+      served = (resolved && (await unlessAborted(resolved, signal))) ?? request;
+      if (!(served instanceof Room)) this.#assertChat(opened.room, served);
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
@@ -385,9 +385,9 @@ export class VideoEntry {
       throw error;
     }
     this.#waiting.delete(request);
-    if (!(found instanceof Room)) return opened.room.add(found, opened.historyEnd);
+    if (!(served instanceof Room)) return opened.room.add(served, opened.historyEnd);
     this.#lingerIfIdle();
-    return found.add(request);
+    return served.add(request);
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */

@@ -11,7 +11,7 @@ import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
-  isReadable,
+  canContinueFrom,
   lastEgress,
   lastRead,
   memoryOf,
@@ -54,7 +54,7 @@ export interface OwnedRoomParts extends RoomParts {
 
 /** Whether a room could continue from its checkpoint: it was neither ended, nor released, nor failed. */
 export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
-  return room?.end === null && isReadable(room);
+  return room?.end === null && canContinueFrom(room);
 }
 
 /** Whether a room continues from its checkpoint: it is unfinished and was read within the grace time. */

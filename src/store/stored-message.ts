@@ -93,6 +93,11 @@ export function messageJson(message: EncodedMessage, withDetails: boolean): stri
   return withDetails ? `${message.body.slice(0, -1)},"details":${detailsJson(message)}}` : message.body;
 }
 
+/** The id of a gap after the message with this cursor. */
+export function gapId(cursor: number): string {
+  return `gap:${cursor}`;
+}
+
 /** The last millisecond that `Date` can show. */
 const MAX_MS = 8.64e15;
 /** Messages that are stored together have the same time. */

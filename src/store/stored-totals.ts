@@ -50,10 +50,10 @@ export function addBatchToStored(
   held: readonly TallyItem[],
 ): { totals: Totals; items: TallyItem[] } | undefined {
   const totals = readTotals(stored);
-  return totals && held.every(isReadable) ? addBatch(totals, batch, held) : undefined;
+  return totals && held.every(isSoundItem) ? addBatch(totals, batch, held) : undefined;
 }
 
-function isReadable({ payment, authors }: TallyItem): boolean {
+function isSoundItem({ payment, authors }: TallyItem): boolean {
   return (
     (payment === null || readPayment(payment) !== undefined) &&
     (authors === null || marksIn(authors) !== undefined)

@@ -12,6 +12,7 @@ import {
   decodeMessage,
   type EncodedMessage,
   encodeMessage,
+  gapId,
   isoOf,
   type StoredMessage,
   typeOf,
@@ -31,7 +32,7 @@ const UNKNOWN_END: RoomEnd = {
 export function gapInPlaceOf({ id, cursor, storedAt: at = 0 }: StoredMessage): StoredMessage {
   const gap: MessageOf<"gap"> = {
     type: "gap",
-    id: `gap:${cursor - 1}`,
+    id: gapId(cursor - 1),
     timestamp: "",
     author: "",
     message: MISSING,

@@ -125,7 +125,7 @@ export class LiveChat {
     found?: (chatType: ChatType) => void,
     panels: Panels = NO_PANELS,
   ): Promise<Standing<BootstrappedChat>> {
-    return this.#wallCount.observe(videoId, this.#bootstrap(videoId, options, panels, found));
+    return this.#wallCount.observe(videoId, this.#bootstrap(videoId, options, found, panels));
   }
 
   /**
@@ -161,8 +161,8 @@ export class LiveChat {
   async #bootstrap(
     videoId: string,
     options: CallOptions,
+    found: ((chatType: ChatType) => void) | undefined,
     panels: Panels,
-    found?: (chatType: ChatType) => void,
   ): Promise<Standing<BootstrappedChat>> {
     const standing = await this.#find(videoId, options, undefined, panels);
     if (standing.is !== "there") return standing;

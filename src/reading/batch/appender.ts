@@ -15,13 +15,14 @@ import {
   decodeMessage,
   type EncodedMessage,
   encodeMessage,
+  gapId,
   type StoredMessage,
 } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { aboveAfter } from "../../upstream/readers/above-chat.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
-import { type Gap, gapId, type ReadBatch, showGaps } from "../gap.ts";
+import { type Gap, type ReadBatch, showGaps } from "../gap.ts";
 import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type HeldNotices, noticesToQuery } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";

@@ -91,7 +91,7 @@ export function positionOf({ checkpoint }: RoomRecord): Position {
 }
 
 /** Whether this version of the service can continue from the room's checkpoint. */
-export function isReadable(room: RoomRecord): boolean {
+export function canContinueFrom(room: RoomRecord): boolean {
   try {
     positionOf(room);
     return true;
@@ -103,7 +103,7 @@ export function isReadable(room: RoomRecord): boolean {
 
 /** The position of a room; one without a token if it cannot be read. */
 export function knownPosition(room: RoomRecord): Position {
-  if (isReadable(room)) return positionOf(room);
+  if (canContinueFrom(room)) return positionOf(room);
   return tokenlessPosition(chatOf(room.key).chat, NO_PANELS);
 }
 
@@ -174,7 +174,7 @@ export function memoryOf(
   isReplay: boolean,
   { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
 ): RoomMemory {
-  if (!room || !isReadable(room)) return NOTHING_READ;
+  if (!room || !canContinueFrom(room)) return NOTHING_READ;
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return memory;
   telemetry.mark("room: memory unreadable");

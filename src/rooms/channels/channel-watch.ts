@@ -56,7 +56,7 @@ interface ChannelWatchParts {
   };
 }
 
-type Facts = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
+type ShownStream = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
 type Names = Pick<ChannelState, "channelId" | "title">;
 
 /** The streams of a channel that can be read. */
@@ -439,11 +439,11 @@ export class ChannelWatch implements WatchedChannel {
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
     const videoId =
       awaited?.why !== undefined && awaited.nextLookAt !== undefined ? chatless?.videoId : undefined;
-    const waiting: Facts = {
+    const waiting: ShownStream = {
       state: "waiting",
-      ...omitUndefined<Pick<Facts, "videoId" | "reason">>({ videoId, reason }),
+      ...omitUndefined<Pick<ShownStream, "videoId" | "reason">>({ videoId, reason }),
     };
-    const facts = chosen && !trouble ? stateOf(chosen) : waiting;
+    const facts = chosen && !trouble ? factsOf(chosen) : waiting;
     const live = streams.filter((stream) => stream.state === "live" && !this.#troubles.has(stream.videoId));
     this.broadcasts.live = live.map((stream) => stream.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
@@ -456,7 +456,7 @@ export class ChannelWatch implements WatchedChannel {
   }
 }
 
-function stateOf({ videoId, state, startsAt }: ChannelBroadcast): Facts {
+function factsOf({ videoId, state, startsAt }: ChannelBroadcast): ShownStream {
   if (state === "live" || startsAt === undefined) return { state, videoId };
   return { state, videoId, startsAt: new Date(startsAt).toISOString() };
 }

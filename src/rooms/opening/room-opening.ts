@@ -9,7 +9,7 @@ import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../../pro
 import { keepVideo } from "../../reading/about-video.ts";
 import { Appender } from "../../reading/batch/appender.ts";
 import {
-  isReadable,
+  canContinueFrom,
   knownPosition,
   lastEgress,
   lastRead,
@@ -99,7 +99,7 @@ export async function openFromPage(
   const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
   await using replay = isReplayOpen ? await parts.store.ownership.take(replayKey) : undefined;
   if (isReplayOpen && (!replay || isResumable(replay.room, parts))) return { is: "elsewhere" };
-  if (live.room && !isReadable(live.room)) {
+  if (live.room && !canContinueFrom(live.room)) {
     telemetry.mark("room: checkpoint unreadable");
     telemetry.rooms.checkpointUnreadable(live.key, "position");
   }

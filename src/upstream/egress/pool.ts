@@ -121,9 +121,9 @@ export class EgressPool {
     return ranked(this.#all.filter((egress) => !tried.has(egress) && egress.isUsable()));
   }
 
-  /** From now on the egress of that name, if any, shares its pace with other instances. */
-  share(name: string, pace: SharedPace): void {
-    this.of(name)?.share(pace);
+  /** From now on the egress with that key, if any, shares its pace with other instances. */
+  share(key: string, pace: SharedPace): void {
+    this.of(key)?.share(pace);
   }
 
   /**

@@ -1,7 +1,7 @@
 /** How many messages a short unread time is expected to hold, by what the opening of the chat has shown. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { RecentRate, saidTimes } from "../../../src/reading/recent-rate.ts";
+import { openingTimes, RecentRate } from "../../../src/reading/recent-rate.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 
 const SENT_AT = Date.parse("2026-01-02T15:04:05Z");
@@ -15,7 +15,7 @@ const said = (agoMs: number) =>
 
 /** The messages that are expected in five seconds, `ms` after an opening that showed messages this old. */
 function expectedAfter(ms: number, agesMs: readonly number[]): number {
-  const saidAt = saidTimes({ items: agesMs.map(said), sentAt: SENT_AT }, TIMES);
+  const saidAt = openingTimes({ items: agesMs.map(said), sentAt: SENT_AT }, TIMES);
   const rate = new RecentRate(true, OPENED_AT, saidAt);
   rate.observe(0, OPENED_AT + ms / 2);
   return rate.expectedIn(5000, OPENED_AT + ms, []);
