@@ -53,7 +53,7 @@ export class MultiplexViewer implements Disposable {
 
   /** Leaves its room as soon as it has everything up to this cursor. */
   leaveAt(cursor: number): void {
-    this.#branch?.endAt(cursor);
+    this.#branch?.owner?.endAt(cursor);
   }
 
   /** It is in no room from now on, but counts as a viewer. */

@@ -35,7 +35,7 @@ export class Multiplex implements SinkOwner {
   }
 
   get about(): object {
-    return { chats: [...this.#branches].map(({ about }) => about) };
+    return { chats: [...this.#branches].map(({ owner }) => owner?.about) };
   }
 
   get isFull(): boolean {
@@ -77,7 +77,7 @@ export class Multiplex implements SinkOwner {
       while (!this.gone.aborted) {
         await clock.sleep(keepaliveMs, this.gone).catch(() => {});
         if (this.isFull) continue;
-        for (const branch of [...this.#branches]) branch.keepalive();
+        for (const branch of [...this.#branches]) branch.owner?.keepalive();
         this.write(this.events.keepalive);
       }
     });
@@ -93,8 +93,8 @@ export class Multiplex implements SinkOwner {
   drained(): void {
     for (const branch of [...this.#branches]) {
       if (this.isFull) return;
-      branch.drained();
-      if (!branch.isReading) this.hadTurn(branch);
+      branch.owner?.drained();
+      if (!branch.owner?.isReading) this.hadTurn(branch);
     }
   }
 
@@ -119,10 +119,11 @@ export class Branch implements Sink {
   readonly form: Form;
   /** Resolves when the viewer has left. */
   readonly left: Promise<void>;
+  /** Undefined until the viewer is in its room. */
+  owner: BranchOwner | undefined;
   readonly #multiplex: Multiplex;
   readonly #receive: (event: ChatEvent) => void;
   readonly #leave: () => void;
-  #owner: BranchOwner | undefined;
 
   constructor(multiplex: Multiplex, form: Form, receive: (event: ChatEvent) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -142,21 +143,8 @@ export class Branch implements Sink {
     return this.#multiplex.isFull;
   }
 
-  get about(): object | undefined {
-    return this.#owner?.about;
-  }
-
-  get isReading(): boolean {
-    return this.#owner?.isReading ?? false;
-  }
-
   get isNext(): boolean {
     return this.#multiplex.isNext(this);
-  }
-
-  /** The viewer leaves, without an end of its chat, as soon as it has everything up to this cursor. */
-  endAt(cursor: number): void {
-    this.#owner?.endAt(cursor);
   }
 
   end(): void {
@@ -170,19 +158,11 @@ export class Branch implements Sink {
   }
 
   attach(owner: BranchOwner): void {
-    this.#owner = owner;
-  }
-
-  drained(): void {
-    this.#owner?.drained();
-  }
-
-  keepalive(): void {
-    this.#owner?.keepalive();
+    this.owner = owner;
   }
 
   closed(): void {
-    this.#owner?.closed();
+    this.owner?.closed();
     this.end();
   }
 }

@@ -5,7 +5,6 @@ import type { ChatType } from "../protocol/chat.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { OpeningQueue } from "./opening/opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 
@@ -38,7 +37,7 @@ export interface EntryHost {
   readonly telemetry: Telemetry;
   readonly settings: EntrySettings;
   /** The videos that wait to be opened. */
-  readonly openings: OpeningQueue<OpeningTurn>;
+  readonly openings: OpeningQueue;
   /** Aborts when the service stops. */
   readonly stopped: AbortSignal;
 

@@ -11,7 +11,6 @@ import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
-import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type EntryHost, HAND_ON } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
@@ -44,7 +43,7 @@ interface Opening {
   result: Promise<OpenedRoom>;
   giveUp: AbortController;
   /** Its place in the queue. */
-  queued: QueuedOpening<OpeningTurn>;
+  queued: QueuedOpening;
 }
 
 /** Options of an opening. All are absent if the room is adopted. */
@@ -261,7 +260,7 @@ export class VideoEntry {
   /** Leaves the state "opening". Rejects as `RoomSources.open` does, and with CAPACITY. */
   async #open(
     { released, isShown = false }: OpenOptions,
-    queued: QueuedOpening<OpeningTurn>,
+    queued: QueuedOpening,
     signal: AbortSignal,
   ): Promise<OpenedRoom> {
     using _ = queued;

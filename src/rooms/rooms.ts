@@ -3,6 +3,7 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import type { Clock } from "../base/clock.ts";
+import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -21,7 +22,7 @@ import type { RoomRecord } from "../store/port.ts";
 import { ifUnavailable, notStored, retryRead, storeUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
+import type { Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
 import type { EntryFacts, EntryHost, EntrySettings } from "./entry-host.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
@@ -68,13 +69,13 @@ export class Rooms {
   readonly #stopped = new AbortController();
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
-  #exempt = 0;
+  readonly #exempt = new Counts<"streams">();
   #reserve: Reserve | undefined;
   readonly #host: EntryHost;
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
   /** The videos that wait to be opened, or to be looked at. */
-  readonly openings: OpeningQueue<OpeningTurn>;
+  readonly openings: OpeningQueue;
 
   constructor(sources: RoomSources, clock: Clock, telemetry: Telemetry, settings: RoomsSettings) {
     this.#sources = sources;
@@ -120,12 +121,7 @@ export class Rooms {
 
   /** Takes a stream out of the limit of viewers, until the returned function is called for the first time. */
   exempt(): () => void {
-    this.#exempt += 1;
-    let isExempt = true;
-    return () => {
-      if (isExempt) this.#exempt -= 1;
-      isExempt = false;
-    };
+    return this.#exempt.take("streams");
   }
 
   /**
@@ -148,7 +144,7 @@ export class Rooms {
   assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const reserved = this.#reserve?.places() ?? 0;
-    const viewers = this.viewerCount - this.#exempt + reserved + count;
+    const viewers = this.viewerCount - this.#exempt.of("streams") + reserved + count;
     if (viewers > this.#settings.maxViewers) throw atCapacity("viewers");
   }
 
@@ -193,8 +189,9 @@ export class Rooms {
   /** Reads the store only if the viewer's chat depends on it: a further promise costs each viewer. */
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
-    if (this.#needsNoStoreRead(request)) return this.#entry(request.videoId).admit(request, signal);
-    return this.#resolveStored(request).then((found) =>
+    const resolved = this.#resolveChat(request);
+    if (!resolved) return this.#entry(request.videoId).admit(request, signal);
+    return resolved.then((found) =>
       found instanceof Room ? found.add(request) : this.#entry(found.videoId).admit(found, signal),
     );
   }

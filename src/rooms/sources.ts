@@ -48,7 +48,7 @@ export interface NoRoom {
 /** The request for a room that is not open. */
 export interface RoomApplicant {
   /** Its place in the queue, until it needs no turn or has had it. */
-  queued: QueuedOpening<OpeningTurn>;
+  queued: QueuedOpening;
   /** Whether a page of its channel has shown the video. */
   isShown: boolean;
   /** The viewers that wait for the room; the set changes while it opens. */

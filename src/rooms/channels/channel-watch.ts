@@ -23,7 +23,7 @@ import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
 import type { Egress } from "../../upstream/egress/egress.ts";
-import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
+import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
@@ -43,7 +43,7 @@ interface ChannelWatchParts {
   store: Pick<ObservedStore, "getRoom" | "hasChannel" | "setVideo">;
   egresses: EgressPool;
   /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */
-  openings: OpeningQueue<OpeningTurn>;
+  openings: OpeningQueue;
   clock: Clock;
   telemetry: Telemetry;
   settings: {

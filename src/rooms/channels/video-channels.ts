@@ -18,7 +18,6 @@ import { chatKey } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { readVideo } from "../../store/stored-video.ts";
-import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 
@@ -33,7 +32,7 @@ const MAX_NAMES = 10_000;
 /** The channels of videos, for an instance that reads chats itself. */
 export function readVideoChannels(
   store: Pick<ObservedStore, "getChannels" | "getRoom" | "setChannels">,
-  openings: OpeningQueue<OpeningTurn>,
+  openings: OpeningQueue,
   clock: Clock,
   stopped: AbortSignal,
 ): VideoChannels {
@@ -75,11 +74,7 @@ export interface VideoChannelSources {
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
   /** Reads the names from the video's page. `queued`: the place in the queue of all who ask. */
-  ask(
-    question: ChannelQuestion,
-    queued: QueuedOpening<OpeningTurn>,
-    signal: AbortSignal,
-  ): Promise<readonly string[]>;
+  ask(question: ChannelQuestion, queued: QueuedOpening, signal: AbortSignal): Promise<readonly string[]>;
   /** Remembers them in the store. */
   remember(videoId: string, names: readonly string[]): Promise<void>;
 }
@@ -92,7 +87,7 @@ function isOfVideo(error: unknown): boolean {
 interface Answer {
   readonly names: Promise<readonly string[]>;
   /** Its place in the queue, which it leaves at its turn. */
-  readonly queued: QueuedOpening<OpeningTurn>;
+  readonly queued: QueuedOpening;
   /**
    * On the monotonic clock: when the question was asked, and until when the answer counts; Infinity until it
    * is there.
@@ -111,14 +106,9 @@ export class VideoChannels {
   readonly #answers = new Map<string, Answer>();
   /** By name, the id of the channel that had the name on the page that was read last. */
   readonly #ids = new Map<string, string>();
-  readonly #openings: OpeningQueue<OpeningTurn>;
+  readonly #openings: OpeningQueue;
 
-  constructor(
-    sources: VideoChannelSources,
-    openings: OpeningQueue<OpeningTurn>,
-    clock: Clock,
-    stopped: AbortSignal,
-  ) {
+  constructor(sources: VideoChannelSources, openings: OpeningQueue, clock: Clock, stopped: AbortSignal) {
     this.#sources = sources;
     this.#openings = openings;
     this.#clock = clock;
@@ -225,7 +215,7 @@ export class VideoChannels {
     await this.#clock.sleep(leftMs, ended).catch(() => signal.throwIfAborted());
   }
 
-  async #ask(question: ChannelQuestion, queued: QueuedOpening<OpeningTurn>): Promise<readonly string[]> {
+  async #ask(question: ChannelQuestion, queued: QueuedOpening): Promise<readonly string[]> {
     using _ = queued;
     const signal = AbortSignal.any([this.#stopped, queued.displaced]);
     try {

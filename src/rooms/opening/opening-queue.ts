@@ -12,6 +12,7 @@ import { Deadline } from "../../base/deadline.ts";
 import { Counts } from "../../base/key-counts.ts";
 import { LinkedList, type ListNode } from "../../base/linked-list.ts";
 import { atCapacity, type FullCause } from "../../protocol/capacity.ts";
+import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { Turns } from "./turns.ts";
 
 const MAX_WAIT_MS = 30_000;
@@ -31,7 +32,7 @@ export type OpeningRank = "open" | "known" | "unknown";
  * A video in the queue: counted from the start, and in line once it has asked for its turn. Disposing takes
  * it out: it waits no more, or needs no turn.
  */
-export interface QueuedOpening<T> extends Disposable {
+export interface QueuedOpening<T = OpeningTurn> extends Disposable {
   /** Its first client's address, or its network; empty if the service itself opens the room. */
   readonly address: string;
   /** Aborts with `RelayError` CAPACITY once the video is displaced. */
@@ -89,7 +90,7 @@ class Wait<T> implements Disposable {
   }
 }
 
-export class OpeningQueue<T extends Disposable> {
+export class OpeningQueue<T extends Disposable = OpeningTurn> {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #take: () => T | undefined;
