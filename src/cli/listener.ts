@@ -30,9 +30,12 @@ const OF_METRICS: Choice = {
   host: "a different address there",
 };
 
+const NAMELESS = ({ host }: Choice) => `no address is known for this name. Choose ${host}`;
 /** By the system's error code. */
 const ADVICE: Readonly<Record<string, (choice: Choice) => string>> = {
   EADDRINUSE: ({ port, host }) => `another program uses this port. Choose ${port}, or ${host}`,
+  ENOTFOUND: NAMELESS,
+  EAI_AGAIN: NAMELESS,
   EADDRNOTAVAIL: ({ host }) => `this machine has no such address. Choose ${host}`,
   EACCES: ({ port }) => `ports below 1024 need root. Choose ${port}`,
 };

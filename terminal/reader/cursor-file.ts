@@ -4,8 +4,8 @@ import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { parseVideoOrChannel } from "../../src/protocol/channel.ts";
-import { StoreError } from "../../src/store/store-error.ts";
 import { FileLock } from "../../src/store/sqlite/file-lock.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { CommandError } from "./session.ts";
 import { type Cursor, isCursorOf, parseCursor } from "./subject.ts";
 

@@ -23,6 +23,8 @@ export function watch(input: WatchInput, io: ProcessIo): Promise<number> {
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
     throw new UsageError("--cursor-file needs --post; see --help");
+  if (values.details && !values.json && !values.post)
+    throw new UsageError("--details needs --json: text shows no details; see --help");
   const [name = ""] = input.arguments;
   const names = name.split(",");
   if (names.length > 1 && names.every(isVideoOrChannel)) throw new UsageError(ONE_CHAT);

@@ -25,6 +25,15 @@ for (const command of ["serve", "demo"]) {
   });
 }
 
+it("serve on a name without an address", async () => {
+  const { code, error } = await outcome(["--host", "nowhere.invalid", "--port", "0", "--store", "memory:"]);
+  assert.equal(code, 1);
+  assert.match(
+    error,
+    /^livechat-relay: cannot listen on nowhere\.invalid port 0 \((?:ENOTFOUND|EAI_AGAIN)\): no address is known for this name\. Choose [^\n]+ --host or RELAY_HOST\n$/,
+  );
+});
+
 it("serve on an address of another machine", async () => {
   const { code, error } = await outcome(["--host", "192.0.2.7", "--port", "0", "--store", "memory:"]);
   assert.equal(code, 1);

@@ -8,7 +8,7 @@ import type { IncomingMessage, RequestListener } from "node:http";
 export const { createServer: createHttpServer } = process.getBuiltinModule("node:http");
 
 /** Limit of a URL and headers together. */
-const MAX_HEAD_BYTES = 16 * 1024;
+export const MAX_HEAD_BYTES = 16 * 1024;
 /** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
 const KEEP_ALIVE_MS = 72_000;
 

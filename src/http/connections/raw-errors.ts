@@ -10,13 +10,17 @@ import { wireJson } from "../../base/wire-json.ts";
 import { ERRORS, type ErrorBody } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { METHODS } from "../error-answers.ts";
+import { MAX_HEAD_BYTES } from "./create-http-server.ts";
 import type { InFlightRequests } from "./in-flight-requests.ts";
 import { isOnlyIdle } from "./taken-socket.ts";
 
 const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
 /** The answer to each of the parser's errors, by its code. */
 const PARSER_ERRORS: Record<string, ErrorBody> = {
-  HPE_HEADER_OVERFLOW: { code: "HEADERS_TOO_LARGE", message: "The URL and headers are too large." },
+  HPE_HEADER_OVERFLOW: {
+    code: "HEADERS_TOO_LARGE",
+    message: `The URL and headers are longer than ${MAX_HEAD_BYTES} bytes.`,
+  },
   [LATE]: { code: "REQUEST_TIMEOUT", message: "The request did not arrive in time." },
 };
 const NOT_HTTP: ErrorBody = { code: "INVALID_REQUEST", message: "This is not valid HTTP/1.1." };

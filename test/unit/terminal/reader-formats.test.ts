@@ -27,6 +27,7 @@ describe("text for people", () => {
   const rows: [string, string, string][] = [
     ["words", "hello 👋🏽 שלום", "hello 👋🏽 שלום"],
     ["line breaks", "a\nb\r\nc\rd\u2028e", "a b c d e"],
+    ["tabs", "a\tb", "a b"],
     ["escape sequences", "\x1b[31mred\x1b]0;title\x07", "[31mred]0;title"],
     ["8-bit sequences", "\x9b2Jgone", "2Jgone"],
     ["overrides", `abc${EVERY_OVERRIDE}def`, "abcdef"],
