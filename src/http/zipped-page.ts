@@ -1,4 +1,4 @@
-/** Compresses pages of messages with gzip, one at a time, so that the cores stay free for the live streams. */
+/** Compresses pages of messages with gzip: one at a time, so that the cores stay free for live streams. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Semaphore } from "../base/semaphore.ts";

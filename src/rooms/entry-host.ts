@@ -1,4 +1,4 @@
-/** What an entry gets from the registry of rooms, and what it shows in return. An entry knows no other one. */
+/** What an entry gets from the registry of rooms, and what it shows in return. Entries know no others. */
 
 import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";

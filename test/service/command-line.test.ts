@@ -35,7 +35,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 /**
  * The modules that a service loads before it is asked for anything: its own, of packages, of the thread.
  */
-const MODULES_AT_REST = 697;
+const MODULES_AT_REST = 700;
 /**
  * undici, PostgreSQL, an edge, the demo, compilers, locales, and Node's `fetch` behind `import`s of
  * `node:http`.
@@ -122,6 +122,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["watch", VIDEO, "@handle"], 2, /watch reads one chat: .* GET \/v1\/merged$/m],
     [["watch", `${VIDEO},@handle`], 2, /watch reads one chat: /],
     [["WATCH", VIDEO], 2, /"WATCH" is not a command; did you mean watch\?/],
+    [["watch", VIDEO, "--details"], 2, /: --details needs --json: text shows no details; see --help$/m],
     [["watch", VIDEO, "--no-colour"], 2, /--no-colour is not a flag \(see --help\)$/m],
     [["export", VIDEO, "--no-colour"], 2, /--no-colour is not a flag \(see --help\)$/m],
     [["watch", VIDEO, "--backfills", "5"], 2, /--backfills is not a flag; did you mean --backfill\?/],
