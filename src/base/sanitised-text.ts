@@ -6,7 +6,7 @@ const CONTROL = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 /** The characters of CONTROL that `JSON.stringify` does not escape, and Unicode's line separators. */
 const LEFT_IN_JSON = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
 
-/** For people: one line, each line break and tab a space, without control characters and bidirectional overrides. */
+/** For people: one line, line breaks and tabs as spaces, no control characters or bidirectional overrides. */
 export function cleanText(text: string): string {
   return text.replace(SPACING, " ").replace(CONTROL, "");
 }
