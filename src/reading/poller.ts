@@ -196,10 +196,15 @@ export class Poller {
     const { clock, isWatched, settings } = this.#parts;
     if (!this.#awaited) return clock.sleep(delayMs, windDown);
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
+    let isHurried = false;
+    this.#wake = () => {
+      isHurried = true;
+      resolve();
+    };
     const soonMs = Math.min(delayMs, settings.lookMs);
     await clock.sleep(soonMs, windDown);
-    for (let leftMs = delayMs - soonMs; leftMs > 0 && !(await isWatched()); leftMs -= settings.lookMs) {
+    for (let leftMs = delayMs - soonMs; leftMs > 0 && !isHurried; leftMs -= settings.lookMs) {
+      if (await isWatched()) return;
       await nap(Math.min(leftMs, settings.lookMs), promise, clock, windDown);
       windDown.throwIfAborted();
     }
