@@ -1,13 +1,18 @@
-/** Reads a page's query. An invalid value counts as absent and is reported on the console. */
+/** Reads a page's query. An invalid value counts as absent, and is reported: usually on the console. */
 import { GROUPS } from "../../client/index.ts";
 import { readPeople } from "./people.ts";
 import type { ShownMessage } from "./shown-message.ts";
 
+/** Takes a sentence about a value that cannot be used. */
+export type Warn = (words: string) => void;
+
 export class Parameters {
   readonly #query: URLSearchParams;
+  readonly #warn: Warn;
 
-  constructor(search: string) {
+  constructor(search: string, warn: Warn = console.warn) {
     this.#query = new URLSearchParams(search);
+    this.#warn = warn;
   }
 
   text(name: string): string {
@@ -17,7 +22,7 @@ export class Parameters {
   oneOf<const T extends string>(name: string, allowed: readonly [T, ...T[]], otherwise: T = allowed[0]): T {
     const text = this.text(name);
     const found = allowed.find((value) => value === text);
-    if (found === undefined && text !== "") refuse(name, text, `use one of ${allowed.join(", ")}`);
+    if (found === undefined && text !== "") this.refuse(name, `use one of ${allowed.join(", ")}`);
     return found ?? otherwise;
   }
 
@@ -26,7 +31,7 @@ export class Parameters {
     if (text === "") return otherwise;
     const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
-    refuse(name, text, `use a number from ${min} to ${max}`);
+    this.refuse(name, `use a number from ${min} to ${max}`);
     return otherwise;
   }
 
@@ -36,7 +41,7 @@ export class Parameters {
     const chosen = new Set<string>();
     for (const each of names) {
       const types = typesOf(each);
-      if (types.length === 0) refuse("types", each, "it is neither a type of messages nor a group");
+      if (types.length === 0) this.refuse("types", "it is neither a type of messages nor a group", each);
       for (const type of types) chosen.add(type);
     }
     return chosen.size > 0 ? chosen : undefined;
@@ -44,12 +49,12 @@ export class Parameters {
 
   /** Whether the parameter's list of names, channel ids and patterns has the message's author or words. */
   people(name: string): (message: ShownMessage) => boolean {
-    return readPeople(this.text(name), (item, why) => refuse(name, item, why));
+    return readPeople(this.text(name), (item, why) => this.refuse(name, why, item));
   }
 
-  /** Names a parameter that cannot be used in the console. */
-  refuse(name: string, why: string): void {
-    refuse(name, this.text(name), why.replace(/\.$/, ""));
+  /** Reports a parameter, or an item of its list, that cannot be used. */
+  refuse(name: string, why: string, value = this.text(name)): void {
+    this.#warn(`${name}=${value} cannot be used: ${why.replace(/\.$/, "")}.`);
   }
 
   list(name: string): string[] {
@@ -66,9 +71,4 @@ const BY_GROUP: Readonly<Record<string, readonly string[]>> = GROUPS;
 export function typesOf(name: string): readonly string[] {
   if (Object.hasOwn(BY_GROUP, name)) return BY_GROUP[name] ?? [];
   return [["gap"], ...Object.values(BY_GROUP)].some((types) => types.includes(name)) ? [name] : [];
-}
-
-/** Names a value that cannot be used in the console. */
-export function refuse(name: string, value: string, advice: string): void {
-  console.warn(`${name}=${value} cannot be used: ${advice}.`);
 }

@@ -1,8 +1,6 @@
 /** What an alert has besides its card: a sound, a voice that reads it, and a picture. */
-import { toAddress } from "../chat/address.ts";
 import { isPaid, reaches } from "../chat/amounts.ts";
 import { make } from "../chat/dom.ts";
-import { refuse } from "../chat/parameters.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { EffectOptions } from "./options.ts";
 
@@ -33,9 +31,7 @@ const NOTES: readonly (readonly number[])[] = [
 ];
 
 export function startEffects(options: EffectOptions): AlertEffects {
-  const { volume, speech, speechFrom } = options;
-  const sound = /^(?:off|on)$/.test(options.sound) ? options.sound : urlOf("sound", options.sound);
-  const picture = options.picture && urlOf("picture", options.picture);
+  const { sound, volume, speech, speechFrom, picture } = options;
   if (speech !== "off") globalThis.speechSynthesis?.getVoices(); // some browsers only load them now
   let spoken: { message: ShownMessage; until: number } | undefined;
   let isSilent = false;
@@ -66,10 +62,10 @@ export function startEffects(options: EffectOptions): AlertEffects {
         image.alt = ""; // `make` sets no empty attribute
         element.append(image);
       }
-      if (sound && sound !== "off") {
+      if (sound !== "off") {
         const audio = new Audio(sound === "on" ? ownSound(message.details.tier ?? 0) : sound);
         audio.volume = volume;
-        audio.play().catch((error) => console.warn(`sound=${options.sound} cannot be played:`, error));
+        audio.play().catch((error) => console.warn(`sound=${sound} cannot be played:`, error));
       }
       read(message);
     },
@@ -80,14 +76,6 @@ export function startEffects(options: EffectOptions): AlertEffects {
     },
     isReading: (message) => spoken?.message.id === message.id && performance.now() < spoken.until,
   };
-}
-
-/** The URL if the overlay's policy lets it load, else "". */
-function urlOf(name: string, text: string): string {
-  const url = toAddress(text, location.href);
-  if (url && (/^(?:https|data):$/.test(url.protocol) || url.origin === location.origin)) return url.href;
-  refuse(name, text, "use an https: or data: URL");
-  return "";
 }
 
 /** Links are not read letter by letter. */

@@ -204,13 +204,18 @@ function recall(stage: Shows, { videoId, chatType }: Init, source?: SourceMark):
 
 /** Several chats in one list. */
 async function followSeveral(options: Options, stage: Shows): Promise<void> {
+  const { videoIds, marks, channel, labels } = options;
+  if (videoIds.length > 0 && marks.size === 0) {
+    explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video.");
+    return;
+  }
   ROOT.dataset.state = "connecting";
   const { openMerged } = await import("./merged-source.ts");
   const { backfill = 0, types } = toRequest(options);
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
-    ...{ videoIds: options.videoIds, channel: options.channel, labels: options.labels },
+    ...{ marks, channel, labels },
     ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: (init, mark) => {
@@ -224,7 +229,6 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     },
     slow: () => explain("connecting", SLOW_WORDS),
     refused: (message, code) => explain("failed", message, code),
-    none: () => explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video."),
     heard: hideStatus,
   });
 }
@@ -254,4 +258,4 @@ function explain(state: "idle" | "connecting" | "failed", words: string, code?: 
 }
 
 beginAgainAtNewToken();
-void start(readOptions(location.search));
+void start(readOptions(new URL(location.href)));

@@ -6,7 +6,7 @@ import { SLOW_MS } from "../chat/sharing.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { openChat } from "../chat/source.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
-import { MAX_CHATS, readMarks } from "./source-marks.ts";
+import { MAX_CHATS } from "./source-marks.ts";
 
 const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
@@ -15,10 +15,11 @@ const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
 export interface MergedSourceOptions {
   service: string;
   token: string | undefined;
-  /** As `readMarks` takes them; without one, all live broadcasts of the channel are shown. */
-  videoIds: readonly string[];
+  /** By video; without one, all live broadcasts of the channel are shown. */
+  marks: ReadonlyMap<string, SourceMark>;
   channel: string;
-  labels: readonly string[];
+  /** By video. */
+  labels: ReadonlyMap<string, string>;
   backfill: number;
   types: readonly string[] | undefined;
   /** Whether `feature` is called. */
@@ -39,8 +40,6 @@ export interface MergedSourceOptions {
   refused(message: string, code: string): void;
   /** The service has said how a chat is, or the channel. */
   heard(): void;
-  /** No id can be used. */
-  none(): void;
 }
 
 export function openMerged(options: MergedSourceOptions): void {
@@ -91,18 +90,12 @@ export function openMerged(options: MergedSourceOptions): void {
       },
     };
   };
-  const { service, token, types, hasFeatured } = options;
-  const isOfChannel = options.videoIds.length === 0;
-  const marks = readMarks(options.videoIds, options.labels);
-  if (marks.size === 0 && !isOfChannel) {
-    options.none();
-    return;
-  }
+  const { service, token, types, hasFeatured, marks } = options;
   const slow = setTimeout(options.slow, SLOW_MS);
   const places = new Map([...marks].map(([videoId, mark]) => [videoId, placeOf(mark)] as const));
   const connection = new MergedConnection(places, { service, token, types, hasFeatured });
   connection.open(options.backfill);
-  if (isOfChannel)
+  if (marks.size === 0)
     joinBroadcasts(options, {
       ...{ stopSlow, heard },
       wasOpen: () => wasOpen,
@@ -147,8 +140,7 @@ function joinBroadcasts(
       const place = PLACES.find((free) => ![...places.values()].includes(free));
       if (places.has(each) || place === undefined) continue;
       places.set(each, place);
-      const { label = "" } = readMarks([each], labels).get(each) ?? {};
-      chats.join({ videoId: each, place, label });
+      chats.join({ videoId: each, place, label: labels.get(each) ?? "" });
     }
     if (places.size === 0) showState("waiting");
   });

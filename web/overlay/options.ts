@@ -3,11 +3,13 @@
  * tables.
  */
 
+import { toAddress } from "../chat/address.ts";
 import type { Money } from "../chat/amounts.ts";
 import { amountIn, type Filters, readFilters, TIERS } from "../chat/filters.ts";
-import { Parameters } from "../chat/parameters.ts";
-import type { Display, ShownMessage } from "../chat/shown-message.ts";
+import { Parameters, type Warn } from "../chat/parameters.ts";
+import type { Display, ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source-name.ts";
+import { readLabels, readMarks } from "./source-marks.ts";
 
 const ON = ["on", "off"] as const;
 const OFF = ["off", "on"] as const;
@@ -67,9 +69,12 @@ export interface GoalOptions {
 }
 
 export interface Options extends Source {
-  /** Without `videoId`, the ids or URLs of several chats in one list, and the labels of some (`id:label`). */
+  /** Without `videoId`, the ids or URLs of several chats in one list. */
   videoIds: readonly string[];
-  labels: readonly string[];
+  /** Those of `videoIds` that can be used. */
+  marks: ReadonlyMap<string, SourceMark>;
+  /** By video. */
+  labels: ReadonlyMap<string, string>;
   view: (typeof CHOICES.view)[number];
   /** Whether all live broadcasts of the channel are in one list. */
   all: boolean;
@@ -95,8 +100,9 @@ export interface Options extends Source {
   demo: boolean;
 }
 
-export function readOptions(search: string): Options {
-  const parameters = new Parameters(search);
+/** `warn` gets a sentence about each value of the URL that cannot be used; usually, the console does. */
+export function readOptions(overlay: URL, warn?: Warn): Options {
+  const parameters = new Parameters(overlay.search, warn);
   const choice = <N extends keyof typeof CHOICES>(name: N): (typeof CHOICES)[N][number] =>
     parameters.oneOf<(typeof CHOICES)[N][number]>(name, CHOICES[name]);
   const number = (name: Exclude<keyof typeof NUMBERS, "backfill" | "minTier">): number => {
@@ -110,11 +116,14 @@ export function readOptions(search: string): Options {
   if (currency !== parameters.text("currency"))
     parameters.refuse("currency", "use three letters such as EUR");
   const videoId = parameters.text("videoId").trim();
+  const sound = parameters.text("sound");
+  const labels = readLabels(parameters);
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
     videoId,
     videoIds: videoId === "" ? parameters.list("videoIds") : [],
-    labels: parameters.list("labels"),
+    marks: readMarks(parameters, labels),
+    labels,
     channel: parameters.text("channel").trim(),
     all: choice("all") === "on",
     view: choice("view"),
@@ -140,11 +149,11 @@ export function readOptions(search: string): Options {
     commands: choice("commands") === "on",
     filters: readFilters(parameters),
     effects: {
-      sound: parameters.text("sound") || "off",
+      sound: /^(?:off|on)$/.test(sound) ? sound : urlIn(parameters, "sound", overlay) || "off",
       volume: number("volume") / 100,
       speech: choice("speech"),
       speechFrom: amountIn(parameters, "speechFrom"),
-      picture: parameters.text("picture"),
+      picture: urlIn(parameters, "picture", overlay),
     },
     goal: {
       counts: choice("goal"),
@@ -155,4 +164,13 @@ export function readOptions(search: string): Options {
     },
     demo: choice("demo") === "on",
   };
+}
+
+/** The URL if the overlay's policy lets it load, else "". */
+function urlIn(parameters: Parameters, name: string, overlay: URL): string {
+  const text = parameters.text(name);
+  const url = text === "" ? undefined : toAddress(text, overlay.href);
+  if (url && (/^(?:https|data):$/.test(url.protocol) || url.origin === overlay.origin)) return url.href;
+  if (text !== "") parameters.refuse(name, "use an https: or data: URL");
+  return "";
 }
