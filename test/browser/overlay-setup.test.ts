@@ -119,14 +119,45 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
   });
 
   it("omits invalid values, and explains the fault of a list", async () => {
-    const { page } = pages;
     await goto("?size=3000&theme=nonsense&max=7&types=none");
     assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
     await set("max", "0");
     assert.equal((await url()).search, "");
     await problem("max").getByText("Not used: enter a number from 1 to 200.").waitFor();
     await set("hide", "@a,/(/");
-    await page.getByText("/(/ is not used: ( has no end.").waitFor();
+    await problem("hide").getByText("hide=/(/ cannot be used: ( has no end.").waitFor();
+  });
+
+  it("says below a field why the overlay does not use its value, as the overlay's console does", async () => {
+    const { page, relay } = pages;
+    const logged: string[] = [];
+    await using overlay = await pages.browser.newPage();
+    overlay.on("console", (message) => logged.push(message.text()));
+    for (const [name, value, advice] of [
+      ["labels", "foo", "“foo” is neither a video id of 11 characters nor the URL of a video."],
+      ["minAmount", "5 €", "use an amount such as 5EUR."],
+      ["sound", "http://sounds.example/a.mp3", "use an https: or data: URL."],
+      ["speechFrom", "abc", "use an amount such as 5EUR."],
+      ["picture", "http://x", "use an https: or data: URL."],
+      ["currency", "EURO", "use three letters such as EUR."],
+      ["since", "yesterday", "use a time such as 2026-01-31T18:00:00Z."],
+      ["hide", "/(/", "( has no end."],
+    ] as const) {
+      const words = `${name}=${value} cannot be used: ${advice}`;
+      await goto(`?demo=on&${new URLSearchParams({ [name]: value })}`);
+      await problem(name).getByText(words).waitFor();
+      await overlay.goto(`${relay.url}/overlay${(await url()).search}`);
+      await eventually(true, () => logged.some((text) => text.startsWith(words)));
+      await page.locator("#copy").click();
+      await page
+        .locator("#copied")
+        .getByText(/^Copied\. But read what is said below “[\w ]+”\.$/)
+        .waitFor();
+      await set(name, EVERY.find(([each]) => each === name)?.[1] ?? "");
+      await isFine(name);
+    }
+    await goto(`?${new URLSearchParams({ sound: "sounds/a.mp3" })}`); // a path of the service
+    await isFine("sound");
   });
 
   it("writes a number as the overlay reads it, however it was entered", async () => {

@@ -2,9 +2,8 @@
 import { BADGES } from "../../../src/protocol/kinds.ts";
 import { make } from "../../chat/dom.ts";
 import { Parameters } from "../../chat/parameters.ts";
-import { readPeople } from "../../chat/people.ts";
 import { chipOf, TypeBoxes } from "../../chat/type-boxes.ts";
-import { CHOICES, NUMBERS } from "../options.ts";
+import { CHOICES, NUMBERS, readOptions } from "../options.ts";
 
 export interface Field {
   name: string;
@@ -39,11 +38,11 @@ function labelled(label: string, control: HTMLElement, hint?: string): HTMLEleme
   return make("div", { class: "field" }, make("label", { for: control.id }, label), control, words);
 }
 
-export function textField(name: string, label: string, placeholder: string): Field {
+export function textField(name: string, label: string, placeholder: string, hint?: string): Field {
   const input = make("input", { name, type: "text", placeholder, spellcheck: "false", autocomplete: "off" });
   return {
     ...{ name, label },
-    element: labelled(label, input),
+    element: labelled(label, input, hint),
     show: (query) => {
       input.value = new Parameters(query).text(name);
     },
@@ -65,13 +64,14 @@ export function judged(field: Field, judge: () => string): Field {
   };
 }
 
-/** A list of names, channel ids and patterns; says which items cannot be used. */
-export function peopleField(name: string, label: string, hint: string): Field {
-  const field = textField(name, label, "@name, UC…, /pattern/");
-  field.element.append(make("p", { class: "hint" }, hint));
+/** A text that the overlay reads; says what the overlay does not use of it, as the overlay's console does. */
+export function optionField(name: string, label: string, placeholder: string, hint?: string): Field {
+  const field = textField(name, label, placeholder, hint);
   return judged(field, () => {
     const found: string[] = [];
-    readPeople(field.value(), (item, why) => found.push(`${item} is not used: ${why}.`));
+    const overlay = new URL("../overlay", location.href);
+    overlay.searchParams.set(name, field.value());
+    readOptions(overlay, (words) => found.push(words));
     return found.join(" ");
   });
 }

@@ -12,7 +12,7 @@ import {
   type Field,
   linksField,
   numberField,
-  peopleField,
+  optionField,
   switchField,
   textField,
   themeField,
@@ -23,6 +23,7 @@ import { SourceFields } from "./source-fields.ts";
 import { downloadFor } from "./waiting-file.ts";
 
 const COPIED = "Copied.";
+const PEOPLE = "@name, UC…, /pattern/";
 const NAMES_CHAT = /^(?:videoIds?|channel)$/;
 const OVERLAY = new URL("../overlay", location.href).href;
 
@@ -35,7 +36,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
     source.video,
     source.videos,
-    textField("labels", "Labels of several videos", "id:Wide, id:Upright"),
+    optionField("labels", "Labels of several videos", "id:Wide, id:Upright"),
     source.channel,
     switchField("all", "All live streams of the channel, in one list"),
     choiceField("view", "Show", [
@@ -70,27 +71,28 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   ],
   Payments: [
     numberField("minTier", "Super Chats from", "Tier, 1 (blue) to 7 (red).", "all"),
-    textField("minAmount", "Paid from", "5EUR"),
+    optionField("minAmount", "Paid from", "5EUR"),
   ],
   "Alerts and goal": [
-    textField("sound", "Sound", "off, on, or a URL"),
+    optionField("sound", "Sound", "off, on, or a URL"),
     numberField("volume", "Volume", "0 to 100."),
     choiceField("speech", "Read aloud", ["nothing", "what is paid", "all alerts"]),
-    textField("speechFrom", "Read aloud from", "5EUR"),
-    textField("picture", "Picture", "URL"),
+    optionField("speechFrom", "Read aloud from", "5EUR"),
+    optionField("picture", "Picture", "URL"),
     choiceField("goal", "Goal", ["members", "money"]),
     numberField("target", "Target", "Of the goal."),
-    textField("currency", "Currency", "EUR"),
-    textField("since", "Count since", "2026-01-31T18:00Z"),
+    optionField("currency", "Currency", "EUR"),
+    optionField("since", "Count since", "2026-01-31T18:00Z"),
     textField("title", "Title of the goal", "Road to 100 members"),
   ],
   Authors: [
-    peopleField(
+    optionField(
       "hide",
       "Hide",
+      PEOPLE,
       "Names, channel ids, or patterns for names and words between slashes, such as /pizza/. Commas separate them.",
     ),
-    peopleField("mark", "Highlight", "The same kinds of items."),
+    optionField("mark", "Highlight", PEOPLE, "The same kinds of items."),
   ],
 };
 const FIELDS = Object.values(GROUPS).flat();
