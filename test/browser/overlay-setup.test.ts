@@ -397,6 +397,36 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await goto("?hide=/(/");
     await evaluate(AXE);
     for (const colorScheme of ["light", "dark"] as const) {
+    assert.equal(
+      await said(`?videoId=${pages.videoId}&chat-color=nonsense`),
+      "Copied.",
+      "it is not in the URL",
+    );
+  });
+
+  it("has its legends in line with the labels, and with a gap above them", async () => {
+    await goto();
+    const [label, ...legends] = await evaluate<{ left: number; gap: number }[]>(`(() => {
+      const ofWords = (element) => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        return range.getBoundingClientRect();
+      };
+      const look = document.querySelector("fieldset:has([name=size])");
+      const elements = [look.querySelector(".field > label"), ...document.querySelectorAll(".group fieldset > legend")];
+      const above = [...document.querySelectorAll(".group > legend, .field, .switch, .themes, .chips")];
+      return elements.map((element) => {
+        const { left } = ofWords(element);
+        const { top } = element.parentElement.getBoundingClientRect();
+        const bottoms = above.map((each) => each.getBoundingClientRect().bottom);
+        return { left, gap: top - Math.max(...bottoms.filter((bottom) => bottom <= top)) };
+      });
+    })()`);
+    assert.equal(legends.length, 3);
+    for (const { left, gap } of legends) {
+      assert.equal(left, label?.left);
+      assert.ok(Math.abs(gap - 14.4) < 1, `${gap}`);
+    }
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
     }

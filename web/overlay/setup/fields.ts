@@ -168,7 +168,7 @@ export function badgesField(shown: Field, label: string): Field {
   );
   return {
     ...shown,
-    element: make("div", {}, shown.element, kinds),
+    element: make("div", { class: "badges" }, shown.element, kinds),
     show: (query) => {
       const wanted = new Parameters(query).list("badges");
       for (const { box } of chips) box.checked = wanted.includes(box.value);
