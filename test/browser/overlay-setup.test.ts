@@ -275,13 +275,20 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await isStyled("background-color", "rgb(1, 2, 3)");
     await problem("chat-author-color").getByText("Not used").waitFor();
     await page.locator("#copy-css").click();
-    await page.getByText("Copied.").waitFor();
+    await page
+      .locator("#copied")
+      .getByText("Copied. But read what is said below “Colour of names”.", { exact: true })
+      .waitFor();
     assert.equal(
       await evaluate("navigator.clipboard.readText()"),
       ".row { letter-spacing: 3px }\n\n:root {\n  --chat-font-family: Georgia, serif;\n  --chat-color: #ff0000;\n" +
         "  --chat-background: rgb(1 2 3);\n  --chat-width: 300px;\n}\n",
     );
     assert.equal((await url()).search, "");
+    await set("chat-author-color", "red");
+    await page.locator("#copy-css").click();
+    await page.locator("#copied").getByText("Copied.", { exact: true }).waitFor();
+    assert.equal(await page.locator("#copy[data-copied]").count(), 0, "it has copied nothing");
     await set("theme", "light"); // loads the preview again
     await page.frameLocator("#preview").locator("html[data-theme=light] [data-type=chat]").first().waitFor();
     await isStyled("letter-spacing", "3px");
@@ -390,13 +397,6 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#copy[data-copied]").count(), 0);
     assert.equal(await said(`?videoId=${pages.videoId}`), "Copied.");
     assert.equal(await page.locator("#copy[data-copied]").count(), 1);
-  });
-
-  it("passes axe by day and night, and scrolls nothing sideways", async () => {
-    const { page } = pages;
-    await goto("?hide=/(/");
-    await evaluate(AXE);
-    for (const colorScheme of ["light", "dark"] as const) {
     assert.equal(
       await said(`?videoId=${pages.videoId}&chat-color=nonsense`),
       "Copied.",
@@ -427,6 +427,13 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       assert.equal(left, label?.left);
       assert.ok(Math.abs(gap - 14.4) < 1, `${gap}`);
     }
+  });
+
+  it("passes axe by day and night, and scrolls nothing sideways", async () => {
+    const { page } = pages;
+    await goto("?hide=/(/");
+    await evaluate(AXE);
+    for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
     }

@@ -3,7 +3,7 @@
  * properties at its end.
  */
 import { make } from "../../chat/dom.ts";
-import { judged, textField } from "./fields.ts";
+import { type Field, judged, textField } from "./fields.ts";
 
 interface Property {
   name: string;
@@ -25,14 +25,14 @@ const DEFAULT_COLOR = /^#[0-9a-f]{6}$/i;
 const WRITTEN = /\n*:root \{\n(?: {2}--chat-[\w-]+: .*;\n)+\}\n?$/;
 
 export class DesignFields {
-  readonly elements: readonly HTMLElement[];
+  readonly fields: readonly Field[];
   readonly css = make("textarea", { name: "css", rows: 7, spellcheck: "false", autocomplete: "off" });
   readonly #fields = PROPERTIES.map((property) => ({ property, field: newField(property) }));
 
   constructor() {
     for (const { field } of this.#fields) field.element.addEventListener("input", () => this.#write());
     this.css.placeholder = '@import url("https://fonts.example/css?family=Inter");';
-    this.elements = this.#fields.map(({ field }) => field.element);
+    this.fields = this.#fields.map(({ field }) => field);
   }
 
   /** Shows the values in the query. */
@@ -59,7 +59,7 @@ export class DesignFields {
   }
 }
 
-function newField({ name, label, placeholder, like }: Property) {
+function newField({ name, label, placeholder, like }: Property): Field {
   const field = textField(name, label, placeholder);
   const input = field.element.querySelector("input");
   if (like === "color" && input) {

@@ -102,8 +102,9 @@ const parametersForm = find("#parameters", HTMLFormElement);
 const viewForm = find("#view", HTMLFormElement);
 const url = find("#url", HTMLInputElement);
 const copied = find("#copied", HTMLElement);
-/** Whether the URL or the stylesheet was copied; "" before it is. */
+/** Whether the URL, or the stylesheet (`isCss`), was copied; "" before it is. */
 let said = "";
+let isCss = false;
 const preview = new Preview();
 
 /** The controls of the preview: in this page's URL alone. */
@@ -133,7 +134,7 @@ function draw(): void {
       "fieldset",
       { class: "group" },
       make("legend", {}, "Design"),
-      ...design.elements,
+      ...design.fields.map(({ element }) => element),
       make(
         "div",
         { class: "field wide" },
@@ -196,18 +197,21 @@ function namesChat(): boolean {
   return chosen().some(([name]) => NAMES_CHAT.test(name));
 }
 
-/** Explains the fault of each field below it, and that of a copied URL below the button. */
+/** Explains the fault of each field below it, and those of a copied text below the button. */
 function judge(): void {
-  const faulty = FIELDS.filter((field) => field.judge?.()).map(({ label }) => `“${label}”`);
+  const [ofUrl = [], ofCss = []] = [FIELDS, design.fields].map((fields) =>
+    fields.filter((field) => field.judge?.()).map(({ label }) => `“${label}”`),
+  );
+  const faulty = isCss ? ofCss : ofUrl;
   const isSample = chosen().some(([name]) => name === "demo");
   const fault =
-    !namesChat() && !isSample
+    !isCss && !namesChat() && !isSample
       ? "But it names no chat: on stream it shows an error. Enter a video or a channel."
       : faulty.length > 0 && `But read what is said below ${faulty.join(", ")}.`;
   const words = said && fault ? `${said} ${fault}` : said;
   if (copied.textContent !== words) copied.textContent = words;
   copied.toggleAttribute("data-fault", words !== said);
-  find("#copy", HTMLButtonElement).toggleAttribute("data-copied", words === COPIED);
+  find("#copy", HTMLButtonElement).toggleAttribute("data-copied", !isCss && words === COPIED);
 }
 
 /** The parameters that are not the default. */
@@ -231,6 +235,7 @@ async function copy(from: HTMLInputElement | HTMLTextAreaElement): Promise<void>
     () => false,
   );
   said = isCopied || document.execCommand("copy") ? COPIED : "Press Ctrl+C or ⌘C to copy.";
+  isCss = from === design.css;
   judge();
 }
 
