@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { violationsIn } from "../support/axe.ts";
-import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { deletionOf, linkRun, paidAction, textAction, texts } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
@@ -89,6 +89,44 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["mod"]);
     await page.goBack();
     await has("yen");
+  });
+
+  it("say beside the field why an amount cannot be used, and leave it out of the URL", async () => {
+    const { page, chat } = pages;
+    chat.say(SAID);
+    await visit("&minAmount=5EUR");
+    const field = page.getByLabel("Paid at least");
+    const words = (amount: string) =>
+      page.getByText(`minAmount=${amount} cannot be used: use an amount such as 5EUR.`, { exact: true });
+    const isMarked = async () => (await field.getAttribute("aria-invalid")) === "true";
+    await field.fill("5");
+    await page.keyboard.press("Enter");
+    await words("5").waitFor();
+    assert.ok(await isMarked());
+    assert.equal((await addressOf(page)).searchParams.get("minAmount"), null);
+    await has("small");
+    await page.keyboard.press("Tab");
+    assert.equal(await field.inputValue(), "5", "it can be corrected");
+    await field.fill("abc");
+    await page.keyboard.press("Tab");
+    await words("abc").waitFor();
+    await page.locator("input[name=badges][value=owner]").check();
+    assert.deepEqual([await field.inputValue(), await isMarked()], ["abc", true]);
+    assert.deepEqual(await violationsIn(page), []);
+    const about = await field.getAttribute("aria-describedby");
+    assert.equal(await page.locator(`#${about}`).innerText(), await words("abc").innerText());
+    await page.goBack();
+    await page.goBack();
+    await until(page, "document.querySelector('input[name=minAmount]').value === '5EUR'");
+    assert.ok(!(await isMarked()));
+    await field.fill("abc");
+    await page.keyboard.press("Tab");
+    await words("abc").waitFor();
+    await field.fill("7 usd");
+    await page.keyboard.press("Tab");
+    await words("abc").waitFor({ state: "detached" });
+    assert.ok(!(await isMarked()));
+    assert.equal((await addressOf(page)).searchParams.get("minAmount"), "7 usd");
   });
 
   it("find older messages by the service's own filters", async () => {

@@ -1,6 +1,8 @@
 /** The controls show the settings, and write the user's changes into the URL. */
 import { isChannel, parseVideoOrChannel } from "../../src/protocol/channel.ts";
 import { find, make, setAttributes } from "../chat/dom.ts";
+import { amountIn } from "../chat/filters.ts";
+import { Parameters } from "../chat/parameters.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
@@ -23,12 +25,25 @@ export function startControls(
   const aloud = find("input[name=aloud]", HTMLInputElement);
   const only = find("#only", HTMLFieldSetElement);
   const minAmount = find("input[name=minAmount]", HTMLInputElement);
+  const paidFault = find("#paid-fault", HTMLElement);
   const onlyBoxes = [...only.querySelectorAll<HTMLInputElement>("input[type=checkbox]")];
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
   const selectsOfSettings = selects.filter(({ name }) => name !== "chat"); // the page shows which chat it is
   const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = new Tabs(find("header [role=tablist]", HTMLElement), (tab) => write({ tab }));
 
+  /** The amount for the URL; says beside the field why it cannot be used. */
+  const judgedAmount = (): string => {
+    const value = minAmount.value.trim();
+    let fault = "";
+    const warn = (words: string): void => {
+      fault = words;
+    };
+    amountIn(new Parameters(`${new URLSearchParams({ minAmount: value })}`, warn), "minAmount");
+    if (paidFault.textContent !== fault) paidFault.textContent = fault;
+    setAttributes(minAmount, { "aria-invalid": fault && "true" });
+    return fault === "" ? value : "";
+  };
   const show = (): void => {
     const settings = readSettings(location.search);
     if (words.value !== settings.q) words.value = settings.q; // an input method may be writing in it
@@ -37,7 +52,9 @@ export function startControls(
     aloud.checked = settings.aloud;
     const { badges = [], minTier = "", minAmount: paid, only: kind = "" } = settings.filters;
     for (const box of onlyBoxes) box.checked = [...badges, kind].includes(box.value);
-    if (document.activeElement !== minAmount) minAmount.value = paid ? `${paid.value}${paid.currency}` : "";
+    const isKept = document.activeElement === minAmount || (!paid && paidFault.textContent !== "");
+    if (!isKept) minAmount.value = paid ? `${paid.value}${paid.currency}` : "";
+    judgedAmount();
     const { theme, timestamps, deleted, appearance, size = "", follow } = settings;
     const shown: Record<string, string> = {
       ...{ theme, timestamps, deleted, ...appearance, size: String(size), follow, minTier: String(minTier) },
@@ -69,8 +86,8 @@ export function startControls(
   only.addEventListener("change", ({ target }) => {
     const chosen = (name: string) =>
       onlyBoxes.flatMap((box) => (box.name === name && box.checked ? [box.value] : [])).join();
-    if (target !== minAmount && !(target instanceof HTMLInputElement)) return; // a select writes itself
-    write({ badges: chosen("badges"), only: chosen("only"), minAmount: minAmount.value.trim() });
+    if (!(target instanceof HTMLInputElement)) return; // a select writes itself
+    write({ badges: chosen("badges"), only: chosen("only"), minAmount: judgedAmount() });
   });
   for (const select of selects)
     select.addEventListener("change", () => write({ [select.name]: select.value }));
