@@ -98,6 +98,14 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });
 
+  it("is named on one line, without characters that would change the text around it", async () => {
+    const { page, relay } = pages;
+    relay.upstream.channel("@turned", { title: "a\u202eb\u2066c\nd" });
+    await page.goto(`${relay.url}/?channel=@turned`);
+    await page.locator("html[data-state=waiting]").waitFor({ state: "attached" });
+    assert.equal(await page.locator("#status-words").textContent(), "Waiting for the next stream of abc d.");
+  });
+
   it("is opened from the field as people paste it, and an error shows what nobody sees", async () => {
     const { page, relay } = pages;
     const { channelId } = relay.upstream.channel("@pasted");

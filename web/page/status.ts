@@ -7,6 +7,7 @@ import { isAway } from "../chat/waits.ts";
 import { partOf } from "./root.ts";
 import { sentence } from "./sentence.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
+import { oneLine } from "./video-line.ts";
 
 /** `waiting`: for a chat that has not begun, that is off, or for a channel's next stream. */
 export type PageState = "idle" | "connecting" | "waiting" | "open" | "reconnecting" | "ended" | "failed";
@@ -93,7 +94,7 @@ export class Status {
   showChannel({ title, channel, state, startsAt, reason }: ChannelState, isOpen: boolean): void {
     const at =
       startsAt && new Date(startsAt).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
-    const next = `the next stream of ${title ?? channel}`;
+    const next = `the next stream of ${oneLine(title ?? channel)}`;
     const words = at ? `Waiting for ${next}, which begins on ${at}.` : `Waiting for ${next}.`;
     const waiting = [words, reason && `${reason}.`].filter(Boolean).join(" ");
     const upcoming = at ? `${UPCOMING}, scheduled for ${at}` : UPCOMING;
