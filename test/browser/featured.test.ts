@@ -69,6 +69,7 @@ describe("a featured message", { skip: NO_CHROMIUM }, () => {
     await feature("two");
     await shows("two");
     assert.equal(await page.locator("#featured [data-field=message]").textContent(), "words of two");
+    assert.equal(await page.locator("#featured").getAttribute("data-cursor"), null, "it comes without one");
     await feature("one");
     await shows("one");
     assert.equal(await page.locator("[data-message-id]").count(), 1);

@@ -12,6 +12,9 @@ import {
 } from "../chat/shown-message.ts";
 import { replaceContent, targetOf } from "../chat/transcript.ts";
 
+/** The service features a message without its cursor. */
+const NO_CURSOR = 0;
+
 /** The featured message of one chat. */
 interface Choice {
   message: ShownMessage;
@@ -35,6 +38,7 @@ export function openFeatured(display: Display, place: HTMLElement, isDemo: boole
     element = latest && make("div", { id: "featured" });
     if (!latest || !element) return;
     draw(element, latest.message, latest.fate, display);
+    if (latest.message.cursor === NO_CURSOR) element.removeAttribute("data-cursor");
     place.append(element);
   };
   return {
@@ -45,7 +49,7 @@ export function openFeatured(display: Display, place: HTMLElement, isDemo: boole
       if (message && known?.at === at && known.message.id === message.id) return; // as it was before a cut
       if (message)
         choices.set(videoId, {
-          message: { ...completed({ cursor: 0, ...message }), ...(source && { source }) },
+          message: { ...completed({ cursor: NO_CURSOR, ...message }), ...(source && { source }) },
           ...{ fate: {}, at },
         });
       else choices.delete(videoId);
