@@ -4,6 +4,8 @@ import type { Clock } from "../base/clock.ts";
 /** The protocol's epoch for cursors, and the length of an interval. */
 const EPOCH_MS = Date.UTC(2024, 9, 9);
 const INTERVAL_MS = 20_000;
+/** Connections share events, with the cursors in them, for a second; on a busy machine, for longer. */
+const SHARED_MS = INTERVAL_MS / 2;
 /** How far a cursor is put ahead of the client's own, at most, in seconds. */
 const MAX_JITTER_S = 3600;
 /**
@@ -27,7 +29,12 @@ export class CacheCursors {
   }
 
   current(): bigint {
-    return BigInt(Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS));
+    return this.#agoBy(0);
+  }
+
+  /** The current cursor of that many milliseconds ago. */
+  #agoBy(ms: number): bigint {
+    return BigInt(Math.floor((this.#clock.now() - ms - EPOCH_MS) / INTERVAL_MS));
   }
 
   /** The lowest cursor for a client that came with this one; 0 if any will do. */
@@ -38,10 +45,11 @@ export class CacheCursors {
 
   /**
    * How far the cursors of a connection with events are ahead of the current one, in intervals: 0, or the
-   * first power of two that leads beyond the client's own. So whatever clients send, few bytes differ.
+   * first power of two that leads beyond the client's own. So whatever clients send, few bytes differ. An
+   * event may have been made for another connection, just before the current interval began.
    */
   stepFor(sent: string | undefined): bigint {
-    const ahead = ownCursor(sent) - this.current();
+    const ahead = ownCursor(sent) - this.#agoBy(SHARED_MS);
     if (ahead < 0n) return 0n;
     let step = 1n;
     while (step <= ahead) step *= 2n;

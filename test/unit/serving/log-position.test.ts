@@ -96,6 +96,14 @@ describe("the cursor for caches", () => {
     assert.ok(steps.size <= 70, `${steps.size} steps`);
   });
 
+  it("is beyond the client's own in events that were made for others, just before the interval began", () => {
+    const now = () => Date.UTC(2024, 9, 9) + 1234 * 20_000 + 500;
+    for (const sent of [1232n, 1233n, 1234n]) {
+      const step = new CacheCursors({ now, random: () => 0 }).stepFor(`${sent}`);
+      assert.ok(1233n + step > sent, `${sent}: ${step}`);
+    }
+  });
+
   it("is the current one for a client that has an earlier one, none, or no cursor", () => {
     for (const own of [undefined, "1233", "0001", "", "-1", "x"])
       assert.deepEqual([at(1234).minFor(own), at(1234).stepFor(own)], [0n, 0n], String(own));
