@@ -8,6 +8,7 @@ import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
+import { Parameters } from "../chat/parameters.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage, type SourceMark } from "../chat/shown-message.ts";
 import { openChat, type SourceOptions } from "../chat/source.ts";
@@ -204,13 +205,16 @@ function recall(stage: Shows, { videoId, chatType }: Init, source?: SourceMark):
 
 /** Several chats in one list. */
 async function followSeveral(options: Options, stage: Shows): Promise<void> {
-  const { videoIds, marks, channel, labels } = options;
+  const { videoIds, channel } = options;
+  ROOT.dataset.state = "connecting";
+  const { openMerged, readLabels, readMarks } = await import("./merged-source.ts");
+  const parameters = new Parameters(location.search);
+  const labels = readLabels(parameters);
+  const marks = readMarks(parameters, labels);
   if (videoIds.length > 0 && marks.size === 0) {
     explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video.");
     return;
   }
-  ROOT.dataset.state = "connecting";
-  const { openMerged } = await import("./merged-source.ts");
   const { backfill = 0, types } = toRequest(options);
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },

@@ -8,6 +8,8 @@ import { openChat } from "../chat/source.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
 import { MAX_CHATS } from "./source-marks.ts";
 
+export { readLabels, readMarks } from "./source-marks.ts";
+
 const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
 const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];

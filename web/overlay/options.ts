@@ -7,9 +7,8 @@ import { toAddress } from "../chat/address.ts";
 import type { Money } from "../chat/amounts.ts";
 import { amountIn, type Filters, readFilters, TIERS } from "../chat/filters.ts";
 import { Parameters, type Warn } from "../chat/parameters.ts";
-import type { Display, ShownMessage, SourceMark } from "../chat/shown-message.ts";
+import type { Display, ShownMessage } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source-name.ts";
-import { readLabels, readMarks } from "./source-marks.ts";
 
 const ON = ["on", "off"] as const;
 const OFF = ["off", "on"] as const;
@@ -71,10 +70,6 @@ export interface GoalOptions {
 export interface Options extends Source {
   /** Without `videoId`, the ids or URLs of several chats in one list. */
   videoIds: readonly string[];
-  /** Those of `videoIds` that can be used. */
-  marks: ReadonlyMap<string, SourceMark>;
-  /** By video. */
-  labels: ReadonlyMap<string, string>;
   view: (typeof CHOICES.view)[number];
   /** Whether all live broadcasts of the channel are in one list. */
   all: boolean;
@@ -117,13 +112,10 @@ export function readOptions(overlay: URL, warn?: Warn): Options {
     parameters.refuse("currency", "use three letters such as EUR");
   const videoId = parameters.text("videoId").trim();
   const sound = parameters.text("sound");
-  const labels = readLabels(parameters);
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
     videoId,
     videoIds: videoId === "" ? parameters.list("videoIds") : [],
-    marks: readMarks(parameters, labels),
-    labels,
     channel: parameters.text("channel").trim(),
     all: choice("all") === "on",
     view: choice("view"),

@@ -1,7 +1,7 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
 import { BADGES } from "../../../src/protocol/kinds.ts";
 import { make } from "../../chat/dom.ts";
-import { Parameters } from "../../chat/parameters.ts";
+import { Parameters, type Warn } from "../../chat/parameters.ts";
 import { chipOf, TypeBoxes } from "../../chat/type-boxes.ts";
 import { CHOICES, NUMBERS, readOptions } from "../options.ts";
 
@@ -65,13 +65,18 @@ export function judged(field: Field, judge: () => string): Field {
 }
 
 /** A text that the overlay reads; says what the overlay does not use of it, as the overlay's console does. */
-export function optionField(name: string, label: string, placeholder: string, hint?: string): Field {
+export function optionField(
+  name: string,
+  label: string,
+  placeholder: string,
+  { hint, read = readOptions }: { hint?: string; read?: (overlay: URL, warn: Warn) => unknown } = {},
+): Field {
   const field = textField(name, label, placeholder, hint);
   return judged(field, () => {
     const found: string[] = [];
     const overlay = new URL("../overlay", location.href);
     overlay.searchParams.set(name, field.value());
-    readOptions(overlay, (words) => found.push(words));
+    read(overlay, (words) => found.push(words));
     return found.join(" ");
   });
 }

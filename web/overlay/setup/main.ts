@@ -4,7 +4,9 @@
  */
 import { find, make } from "../../chat/dom.ts";
 import { beginAgainAtNewToken, takeToken } from "../../chat/page-token.ts";
+import { Parameters } from "../../chat/parameters.ts";
 import { fragmentOf } from "../../chat/token-fragment.ts";
+import { readLabels } from "../source-marks.ts";
 import { DesignFields } from "./design-fields.ts";
 import {
   badgesField,
@@ -36,7 +38,9 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
     source.video,
     source.videos,
-    optionField("labels", "Labels of several videos", "id:Wide, id:Upright"),
+    optionField("labels", "Labels of several videos", "id:Wide, id:Upright", {
+      read: ({ search }, warn) => readLabels(new Parameters(search, warn)),
+    }),
     source.channel,
     switchField("all", "All live streams of the channel, in one list"),
     choiceField("view", "Show", [
@@ -86,13 +90,10 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     textField("title", "Title of the goal", "Road to 100 members"),
   ],
   Authors: [
-    optionField(
-      "hide",
-      "Hide",
-      PEOPLE,
-      "Names, channel ids, or patterns for names and words between slashes, such as /pizza/. Commas separate them.",
-    ),
-    optionField("mark", "Highlight", PEOPLE, "The same kinds of items."),
+    optionField("hide", "Hide", PEOPLE, {
+      hint: "Names, channel ids, or patterns for names and words between slashes, such as /pizza/. Commas separate them.",
+    }),
+    optionField("mark", "Highlight", PEOPLE, { hint: "The same kinds of items." }),
   ],
 };
 const FIELDS = Object.values(GROUPS).flat();
