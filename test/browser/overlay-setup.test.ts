@@ -134,7 +134,6 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await using overlay = await pages.browser.newPage();
     overlay.on("console", (message) => logged.push(message.text()));
     for (const [name, value, advice] of [
-      ["labels", "foo", "“foo” is neither a video id of 11 characters nor the URL of a video."],
       ["minAmount", "5 €", "use an amount such as 5EUR."],
       ["sound", "http://sounds.example/a.mp3", "use an https: or data: URL."],
       ["speechFrom", "abc", "use an amount such as 5EUR."],
@@ -156,6 +155,10 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       await set(name, EVERY.find(([each]) => each === name)?.[1] ?? "");
       await isFine(name);
     }
+    await goto("?labels=foo"); // which only an overlay of several chats reads
+    const noId =
+      "labels=foo cannot be used: “foo” is neither a video id of 11 characters nor the URL of a video.";
+    await problem("labels").getByText(noId).waitFor();
     await goto(`?${new URLSearchParams({ sound: "sounds/a.mp3" })}`); // a path of the service
     await isFine("sound");
   });

@@ -205,21 +205,13 @@ function recall(stage: Shows, { videoId, chatType }: Init, source?: SourceMark):
 
 /** Several chats in one list. */
 async function followSeveral(options: Options, stage: Shows): Promise<void> {
-  const { videoIds, channel } = options;
   ROOT.dataset.state = "connecting";
-  const { openMerged, readLabels, readMarks } = await import("./merged-source.ts");
-  const parameters = new Parameters(location.search);
-  const labels = readLabels(parameters);
-  const marks = readMarks(parameters, labels);
-  if (videoIds.length > 0 && marks.size === 0) {
-    explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video.");
-    return;
-  }
+  const { openMerged } = await import("./merged-source.ts");
   const { backfill = 0, types } = toRequest(options);
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
-    ...{ marks, channel, labels },
+    ...{ parameters: new Parameters(location.search), videoIds: options.videoIds, channel: options.channel },
     ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: (init, mark) => {
@@ -233,6 +225,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     },
     slow: () => explain("connecting", SLOW_WORDS),
     refused: (message, code) => explain("failed", message, code),
+    none: () => explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video."),
     heard: hideStatus,
   });
 }

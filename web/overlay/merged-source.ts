@@ -2,13 +2,12 @@
 import type { ChatError, Featured, Init } from "../../client/index.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { type ChatPlace, MergedConnection } from "../chat/merged-connection.ts";
+import type { Parameters } from "../chat/parameters.ts";
 import { SLOW_MS } from "../chat/sharing.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { openChat } from "../chat/source.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
-import { MAX_CHATS } from "./source-marks.ts";
-
-export { readLabels, readMarks } from "./source-marks.ts";
+import { MAX_CHATS, readLabels, readMarks } from "./source-marks.ts";
 
 const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
@@ -17,11 +16,11 @@ const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
 export interface MergedSourceOptions {
   service: string;
   token: string | undefined;
-  /** By video; without one, all live broadcasts of the channel are shown. */
-  marks: ReadonlyMap<string, SourceMark>;
+  /** The overlay's, where the marks and labels are. */
+  parameters: Parameters;
+  /** Without one, all live broadcasts of the channel are shown. */
+  videoIds: readonly string[];
   channel: string;
-  /** By video. */
-  labels: ReadonlyMap<string, string>;
   backfill: number;
   types: readonly string[] | undefined;
   /** Whether `feature` is called. */
@@ -42,6 +41,8 @@ export interface MergedSourceOptions {
   refused(message: string, code: string): void;
   /** The service has said how a chat is, or the channel. */
   heard(): void;
+  /** No id can be used. */
+  none(): void;
 }
 
 export function openMerged(options: MergedSourceOptions): void {
@@ -92,14 +93,21 @@ export function openMerged(options: MergedSourceOptions): void {
       },
     };
   };
-  const { service, token, types, hasFeatured, marks } = options;
+  const { service, token, types, hasFeatured, parameters } = options;
+  const isOfChannel = options.videoIds.length === 0;
+  const labels = readLabels(parameters);
+  const marks = readMarks(parameters, labels);
+  if (marks.size === 0 && !isOfChannel) {
+    options.none();
+    return;
+  }
   const slow = setTimeout(options.slow, SLOW_MS);
   const places = new Map([...marks].map(([videoId, mark]) => [videoId, placeOf(mark)] as const));
   const connection = new MergedConnection(places, { service, token, types, hasFeatured });
   connection.open(options.backfill);
-  if (marks.size === 0)
+  if (isOfChannel)
     joinBroadcasts(options, {
-      ...{ stopSlow, heard },
+      ...{ stopSlow, heard, labels },
       wasOpen: () => wasOpen,
       isOver: (videoId) => states.get(videoId) === "ended",
       join: (mark) => connection.add(mark.videoId, placeOf(mark)),
@@ -108,6 +116,8 @@ export function openMerged(options: MergedSourceOptions): void {
 
 /** The chats of a channel's live broadcasts, as one list. */
 interface ChannelChats {
+  /** By video. */
+  labels: ReadonlyMap<string, string>;
   stopSlow(): void;
   heard(): void;
   /** Whether the service has said how a chat or the channel is. */
@@ -118,7 +128,7 @@ interface ChannelChats {
 
 /** All live broadcasts of a channel: one that begins joins the list, and the rows of one that ends stay. */
 function joinBroadcasts(
-  { service, token, channel, labels, showState, refused, heard, waitAfter }: MergedSourceOptions,
+  { service, token, channel, showState, refused, heard, waitAfter }: MergedSourceOptions,
   chats: ChannelChats,
 ): void {
   /** By video: its place among the marks. */
@@ -142,7 +152,7 @@ function joinBroadcasts(
       const place = PLACES.find((free) => ![...places.values()].includes(free));
       if (places.has(each) || place === undefined) continue;
       places.set(each, place);
-      chats.join({ videoId: each, place, label: labels.get(each) ?? "" });
+      chats.join({ videoId: each, place, label: chats.labels.get(each) ?? "" });
     }
     if (places.size === 0) showState("waiting");
   });
