@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { withoutStop } from "../base/error-message.ts";
+import { omitUndefined } from "../base/json.ts";
 import { dropOldest } from "../base/maps.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { FactName } from "../protocol/chat.ts";
@@ -342,6 +343,7 @@ export class ChannelViewer {
       await visitor.pause(outcome, signal);
       return lastVisit;
     }
+    if (outcome) this.#awaited = undefined; // from here on, the channel's watch says why it waits
     const got = this.#report(
       writer.videoId,
       outcome,
@@ -417,9 +419,9 @@ export class ChannelViewer {
 
   /** The channel's state, as a wait while the chat that the client is sent is off or hidden. */
   #withWait(state: ChannelState): ChannelState {
-    const videoId = this.#writing?.videoId;
-    if (this.#awaited === undefined || videoId === undefined || state.videoId !== videoId) return state;
-    return { ...waitingOf(state, this.#awaited), videoId };
+    const { state: is, videoId } = state;
+    if (this.#awaited === undefined || is === "waiting" || videoId !== this.#writing?.videoId) return state;
+    return { ...waitingOf(state, this.#awaited), ...omitUndefined({ videoId }) };
   }
 
   #remember({ videoId, cursor }: ChatWriter): void {

@@ -44,7 +44,9 @@ export interface ChannelState {
   channelId?: string;
   title?: string;
   /**
-   * `live`, `upcoming`: the state of the stream `videoId`. `waiting`: there is no stream that can be read.
+   * `live`, `upcoming`: the state of the stream `videoId`. `waiting`: there is no stream that can be read;
+   * or, with `videoId`, the chat of this stream is not there. If a client is in that chat, it goes on without
+   * another `init`.
    */
   state: (typeof CHANNEL_STATES)[number];
   videoId?: string;

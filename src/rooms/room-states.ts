@@ -11,9 +11,8 @@ export const ROOM_STATES = [
   "failed",
 ] as const;
 /**
- * `bootstrapping`: the room is being opened, from its page or a checkpoint, or to be
- * followed. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released`
- * and `failed` are final.
+ * `bootstrapping`: the room is being opened, from its page or a checkpoint, or to be followed. `waiting`: the
+ * chat is off or hidden, and is looked for again. `ended`, `released` and `failed` are final.
  */
 export type RoomState = (typeof ROOM_STATES)[number];
 

@@ -66,7 +66,7 @@ export function newsOf({ channel, title = channel, state, videoId, startsAt, rea
   if (state === "live") return `${title} is live: video ${videoId}`;
   const why = reason === undefined ? "" : `: ${reason}`;
   if (state === "waiting" && videoId)
-    return `${title} has a stream without a chat, video ${videoId}; waiting${why}`;
+    return `${title}: the chat of video ${videoId} is not there; waiting${why}`;
   if (state === "waiting") return `${title} has no stream; waiting${why}`;
   const begins = startsAt === undefined ? "" : ` at ${startsAt.slice(0, 16).replace("T", " ")} UTC`;
   return `${title} has scheduled a stream${begins}: video ${videoId}`;

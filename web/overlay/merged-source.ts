@@ -141,7 +141,7 @@ function joinBroadcasts(
     else if (error.status) heard();
     return waitAfter(error, attempt);
   };
-  const fetch = streamFetch("all=on", watchfulFetch(silentMs()));
+  const fetch = streamFetch("standing=on&all=on", watchfulFetch(silentMs()));
   const source = { videoId: "", channel };
   const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch, retry });
   room.on("channel", ({ state, videoId, live = state === "live" && videoId ? [videoId] : [] }) => {

@@ -2,7 +2,6 @@
  * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in
  * pages, by long polling, or as Server-Sent Events.
  */
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";

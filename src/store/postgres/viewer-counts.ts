@@ -40,8 +40,8 @@ export class ViewerCounts {
   readonly #parts: ViewerCountsParts;
   readonly #periodMs: number;
   readonly #viewers = new Map<ChatKey, number>();
-  /** Counts that are not written yet. */
-  #changed = new Map<ChatKey, number>();
+  /** Counts that are not written yet, and when they were set, on the monotonic clock. */
+  #changed = new Map<ChatKey, { viewers: number; at: number }>();
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
@@ -57,8 +57,12 @@ export class ViewerCounts {
     if (viewers > 0) this.#viewers.set(key, viewers);
     else this.#viewers.delete(key);
     if (viewers > 0 === before > 0) return; // the next renewal writes the new number
-    this.#changed.set(key, viewers);
+    this.#changed.set(key, this.#setNow(viewers));
     this.#writing ??= this.#write();
+  }
+
+  #setNow(viewers: number) {
+    return { viewers, at: this.#parts.clock.monotonic() };
   }
 
   /** Resolves when all earlier changes were written, or could not be. */
@@ -89,6 +93,7 @@ export class ViewerCounts {
     for (const key of this.#viewers.keys()) this.setViewers(key, 0);
     this.#closed.abort();
     await this.#writing;
+    if (this.#changed.size > 0) await this.#write();
   }
 
   async #renew(): Promise<void> {
@@ -96,7 +101,7 @@ export class ViewerCounts {
     while (!signal.aborted) {
       await this.#parts.clock.sleep(this.#periodMs, signal).catch(() => {});
       if (signal.aborted) continue;
-      for (const [key, viewers] of this.#viewers) this.#changed.set(key, viewers);
+      for (const [key, viewers] of this.#viewers) this.#changed.set(key, this.#setNow(viewers));
       if (this.#changed.size === 0) continue;
       this.#writing ??= this.#write();
       await this.#writing;
@@ -104,21 +109,23 @@ export class ViewerCounts {
   }
 
   /**
-   * Writes all changes, including those that come meanwhile. After a failure, the next renewal writes them.
+   * Writes all changes, including those that come meanwhile. After a failure, the next renewal writes them,
+   * or `close`.
    */
   async #write(): Promise<void> {
-    const { connections, graceMs, health, instance, telemetry } = this.#parts;
-    let changed: [key: ChatKey, viewers: number][] = [];
+    const { clock, connections, graceMs, health, instance, telemetry } = this.#parts;
+    let changed: [ChatKey, { viewers: number; at: number }][] = [];
     try {
       while (this.#changed.size > 0) {
         changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
         this.#changed = new Map();
         const keepMs = Math.max(graceMs, 3 * this.#periodMs);
+        const graceLeft = (at: number) => Math.max(0, at + graceMs - clock.monotonic());
         const writing = connections.query("writes", WRITE, [
           changed.map(([key]) => key),
           instance,
-          changed.map(([, viewers]) => viewers),
-          changed.map(([, viewers]) => (viewers > 0 ? keepMs : graceMs)),
+          changed.map(([, { viewers }]) => viewers),
+          changed.map(([, { viewers, at }]) => (viewers > 0 ? keepMs : graceLeft(at))),
         ]);
         await health.report("setViewers", writing);
       }

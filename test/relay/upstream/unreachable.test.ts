@@ -108,7 +108,7 @@ describe("a host that cannot be reached", () => {
   });
 
   it("gives the code of a missing page if the scripts gave the credentials", async () => {
-    await using relay = await startRelay({ deadlines: { pageMs: DEADLINE_MS } });
+    await using relay = await startRelay({ deadlines: { pageMs: 1000 } }); // sw.js must answer within it
     relay.upstream.fault({ on: PLACES, times: 6, as: "silent" });
     const pages = ["sw.js", ...PLACES];
     const stream = await ask(relay.url, `/v1/stream?videoId=${VIDEO}`);

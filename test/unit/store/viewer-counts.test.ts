@@ -16,9 +16,9 @@ it("a count that could not be written is written later, also that of a room that
   const telemetry = new Telemetry(silentLog);
   const written: unknown[][] = [];
   let isDown = false;
-  const query = async (_: unknown, __: string, [rooms, , viewers]: unknown[]) => {
+  const query = async (_: unknown, __: string, [rooms, , viewers, keepMs]: unknown[]) => {
     if (isDown) throw new StoreError("unavailable", "the line is down");
-    written.push([rooms, viewers]);
+    written.push([rooms, viewers, keepMs]);
     return [];
   };
   const connections = { query, lostAt: Number.NEGATIVE_INFINITY } as unknown as Database;
@@ -35,7 +35,7 @@ it("a count that could not be written is written later, also that of a room that
   await clock.advance(10_000);
   await counts.close();
   assert.deepEqual(written, [
-    [[ROOM], [1]],
-    [[ROOM], [0]],
+    [[ROOM], [1], [3000]],
+    [[ROOM], [0], [0]],
   ]);
 });
