@@ -211,7 +211,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
-    ...{ parameters: new Parameters(location.search), videoIds: options.videoIds, channel: options.channel },
+    ...{ parameters: new Parameters(location.search), channel: options.channel },
     ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: (init, mark) => {

@@ -16,10 +16,8 @@ const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
 export interface MergedSourceOptions {
   service: string;
   token: string | undefined;
-  /** The overlay's, where the marks and labels are. */
+  /** The overlay's: its videos and labels. Without a video, all live broadcasts of the channel are shown. */
   parameters: Parameters;
-  /** Without one, all live broadcasts of the channel are shown. */
-  videoIds: readonly string[];
   channel: string;
   backfill: number;
   types: readonly string[] | undefined;
@@ -94,7 +92,7 @@ export function openMerged(options: MergedSourceOptions): void {
     };
   };
   const { service, token, types, hasFeatured, parameters } = options;
-  const isOfChannel = options.videoIds.length === 0;
+  const isOfChannel = parameters.list("videoIds").length === 0;
   const labels = readLabels(parameters);
   const marks = readMarks(parameters, labels);
   if (marks.size === 0 && !isOfChannel) {
