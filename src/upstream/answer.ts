@@ -20,6 +20,7 @@ import type { OutgoingRequest } from "./egress/connections.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { sanitised } from "./readers/text.ts";
 import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 /** An answer with chat in it. */
 export interface ChatAnswer {
@@ -195,31 +196,4 @@ function sentAt({ header, receivedAt }: UpstreamAnswer): number {
 function wordsOf(error: JsonObject, request: OutgoingRequest): string {
   const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
   return sanitised(withoutSecrets(words, request));
-}
-
-/** A shorter value, such as a client's version 2.0, may be a part of ordinary words. */
-const MIN_SECRET_LENGTH = 8;
-
-/** The continuation token and the credentials of the request become "…", also if they are URL-encoded. */
-function withoutSecrets(words: string, { url, headers, body = "" }: OutgoingRequest): string {
-  const sent = [
-    dig(parseJson(body), "continuation"),
-    new URL(url).searchParams.get("key"),
-    headers["x-goog-visitor-id"],
-    headers["x-youtube-client-version"],
-  ];
-  return sent
-    .flatMap((value) => asString(value) ?? [])
-    .filter(({ length }) => length >= MIN_SECRET_LENGTH)
-    .flatMap(formsOf)
-    .reduce((left, secret) => left.replaceAll(secret, "…"), words);
-}
-
-/** The value as it is, encoded, and decoded: most tokens are sent encoded, with `%3D` for `=`. */
-function formsOf(value: string): string[] {
-  try {
-    return [encodeURIComponent(value), value, decodeURIComponent(value)];
-  } catch {
-    return [encodeURIComponent(value), value]; // it contains a `%` that encodes nothing
-  }
 }
