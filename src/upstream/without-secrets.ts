@@ -1,6 +1,4 @@
-/**
- * Blanks the secrets of a request in the upstream's words, which may repeat them and go to callers and the log.
- */
+/** Blanks the secrets of a request in the upstream's words about it, which go to callers and the log. */
 import { asString, dig, parseJson } from "../base/json.ts";
 import type { OutgoingRequest } from "./egress/connections.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Scenario } from "../../simulator/scenario.ts";
 import type { Config } from "../../src/cli/config.ts";
-import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recorder.ts";
+import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recording-run.ts";
 import { type ListedRecording, Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { VIDEO } from "./virtual-room.ts";

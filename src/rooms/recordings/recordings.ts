@@ -11,7 +11,9 @@ import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import type { Recording, RecordingReport } from "../../store/recording-list.ts";
 import { isUnavailable } from "../../store/store-error.ts";
 import { background } from "../../telemetry/background.ts";
-import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
+import { recordChannel } from "./record-channel.ts";
+import { recordChat } from "./record-chat.ts";
+import type { RecorderParts, RecordingRun } from "./recording-run.ts";
 
 /** The interval of reports to the store's list. */
 const REPORT_MS = 5000;

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { realisticHold } from "../../../simulator/index.ts";
 import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
-import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
+import { recordChat } from "../../../src/rooms/recordings/record-chat.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";

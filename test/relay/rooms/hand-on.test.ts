@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
+import { recordChat } from "../../../src/rooms/recordings/record-chat.ts";
 import type { RecordingReport } from "../../../src/store/recording-list.ts";
 import { visit } from "../../harness/sink.ts";
 import { configOf, VirtualRelay } from "../../harness/virtual-relay.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { ListedRoom } from "../../../src/rooms/listing.ts";
-import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
+import { recordChat } from "../../../src/rooms/recordings/record-chat.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ask } from "../../support/api.ts";
 import { outcome } from "../../support/command.ts";

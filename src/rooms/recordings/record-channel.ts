@@ -1,0 +1,183 @@
+/**
+ * Records each stream of a channel, for as long as the service runs or until the recording is deleted.
+ */
+import { withStop } from "../../base/error-message.ts";
+import { chatOf } from "../../protocol/chat-key.ts";
+import { ChatAbsent } from "../../protocol/chat-standing.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { LookWaits } from "../../reading/look-waits.ts";
+import { storedChats } from "../../serving/chat-choice.ts";
+import type { ObservedStore } from "../../store/observed.ts";
+import { ifUnavailable } from "../../store/store-error.ts";
+import { recordedBroadcasts } from "../channels/broadcast-choice.ts";
+import type { ChannelWatch } from "../channels/channel-watch.ts";
+import { isReadToEnd, readChat } from "./record-chat.ts";
+import {
+  afterError,
+  afterRoom,
+  logWhy,
+  type News,
+  RETRY_MS,
+  type RecorderParts,
+  type RecordingRun,
+  withStore,
+} from "./recording-run.ts";
+
+/** How many rooms may be among those that were being recorded when the service stopped. */
+const NEWEST_ROOMS = 1000;
+/** The longest wait before a channel that does not exist is looked at again. */
+const MAX_RETRY_CHANNEL_MS = 600_000;
+
+/**
+ * Records a channel: first the streams that the last run did not finish, then live ones, and scheduled ones
+ * from before their first message. Resolves when the signal aborts.
+ */
+export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
+  const { signal, report } = run;
+  const { channels, clock, egresses, telemetry } = parts;
+  const recordings = new Map<string, AbortController>();
+  /** The latest news of each stream that is wanted or still recorded. */
+  const streamNews = new Map<string, News>();
+  let channelNews: News = { state: "waiting" };
+  const reportNow = () => {
+    if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
+  };
+  let unfinished = await withStore(() => unfinishedOf(channel, parts), { channel }, parts, run);
+  let absentMs = RETRY_MS;
+  while (!signal.aborted) {
+    let retryMs = RETRY_MS;
+    try {
+      using watch = channels.watch(channel, "");
+      for await (const { streams, trouble } of watch.streams(signal)) {
+        const wanted = recordedBroadcasts(streams, egresses.witness.now).union(unfinished);
+        unfinished = new Set();
+        for (const { videoId, isFar } of streams) {
+          if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
+        }
+        for (const videoId of wanted) {
+          if (recordings.has(videoId)) continue;
+          const left = new AbortController();
+          recordings.set(videoId, left);
+          const deleted = AbortSignal.any([run.deleted, left.signal]);
+          const reportOne = (news: News) => {
+            streamNews.set(videoId, news);
+            reportNow();
+          };
+          recordStream(videoId, channel, watch, parts, { ...run, deleted, report: reportOne })
+            .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
+            .finally(() => recordings.delete(videoId));
+        }
+        for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+        absentMs = RETRY_MS;
+        channelNews = trouble
+          ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
+          : { state: "waiting" };
+        reportNow();
+      }
+    } catch (error) {
+      if (error instanceof RelayError && error.code === "NO_LIVE_CHAT") {
+        retryMs = absentMs;
+        absentMs = Math.min(MAX_RETRY_CHANNEL_MS, 2 * absentMs);
+      }
+      if (!signal.aborted) {
+        logWhy(telemetry, { channel }, error, retryMs);
+        channelNews = { ...afterError(error), state: "failed" };
+        reportNow();
+      }
+    }
+    await clock.sleep(retryMs, signal).catch(() => {});
+  }
+}
+
+/**
+ * The news of a channel's recording: those of a stream that is recorded, else of one that failed, else of the
+ * channel's pages.
+ */
+function newsOf(streams: readonly News[], channel: News): News {
+  const last = (wanted: News["state"]) => streams.findLast(({ state }) => state === wanted);
+  return last("recording") ?? last("failed") ?? channel;
+}
+
+/**
+ * Attempts to record a stream; after the last one, the next look at the channel decides. As long as a part of
+ * it is missing (`lacksRest`), there are further attempts at the waits of `LookWaits`, since the channel may
+ * not show the stream any more: until `hiddenMs` after the last one that has read its chat. Rejects if the
+ * watch fails.
+ */
+async function recordStream(
+  videoId: string,
+  channel: string,
+  watch: ChannelWatch,
+  parts: RecorderParts,
+  run: RecordingRun,
+): Promise<void> {
+  const { clock, recorded, settings } = parts;
+  const giveBack = recorded.take(videoId);
+  const signal = AbortSignal.any([run.signal, run.deleted]);
+  let retries: { waits: LookWaits; until: number } | undefined;
+  try {
+    for (;;) {
+      const outcome = await attemptStream(videoId, channel, watch, parts, { ...run, signal });
+      if (outcome === "done" || signal.aborted) return;
+      const now = clock.monotonic();
+      if (outcome === "read" || !retries)
+        retries = { waits: new LookWaits(settings, clock), until: now + settings.hiddenMs };
+      if (now >= retries.until) return;
+      await clock.sleep(retries.waits.next(false), signal).catch(() => {});
+    }
+  } finally {
+    giveBack();
+  }
+}
+
+/** Resolves to "done" if no part of the stream is missing; else to whether this attempt has read its chat. */
+async function attemptStream(
+  videoId: string,
+  channel: string,
+  watch: ChannelWatch,
+  parts: RecorderParts,
+  run: RecordingRun,
+): Promise<"done" | "read" | "unread"> {
+  const { signal, report } = run;
+  // While the store fails, it is unknown, so there is another attempt.
+  const isLacking = () => lacksRest(videoId, parts.store).catch(ifUnavailable(true));
+  try {
+    const end = await readChat(videoId, parts, run, channel);
+    report(end === "over" ? { state: "waiting" } : afterRoom(end));
+    if (end !== "over") return (await isLacking()) ? "read" : "done";
+    watch.over(videoId);
+    return "done";
+  } catch (error) {
+    if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
+    if (signal.aborted) return "done";
+    logWhy(parts.telemetry, { videoId }, error);
+    report(afterError(error));
+    return (await isLacking()) ? "unread" : "done";
+  }
+}
+
+/**
+ * Whether a stream is stored, but not to its end: its live chat is not over, as far as the store knows, or it
+ * ended unread and its replay is not stored to its end. Rejects with `StoreError`.
+ */
+async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean> {
+  const [first, replay] = await storedChats(store, videoId);
+  if (first?.key !== videoId) return false;
+  if (first.end?.state !== "ended") return true;
+  return replay?.end?.state !== "ended" && !(await isReadToEnd(first, store));
+}
+
+/**
+ * The streams of a channel that are stored, but not to their end: those with an open room, and those that
+ * lack a part (`lacksRest`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
+ */
+async function unfinishedOf(channel: string, { settings, store }: RecorderParts): Promise<Set<string>> {
+  const unfinished = new Set<string>();
+  for (const { key, end, readAgoMs } of await store.listRooms(NEWEST_ROOMS)) {
+    if (end !== null && readAgoMs >= settings.hiddenMs) continue;
+    if (!(await store.getChannels(key)).includes(channel)) continue;
+    const { videoId } = chatOf(key);
+    if (end === null || (await lacksRest(videoId, store))) unfinished.add(videoId);
+  }
+  return unfinished;
+}
