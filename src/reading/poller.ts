@@ -127,11 +127,7 @@ export class Poller {
     this.#notHiddenAt = start.notHiddenAt;
     this.#progressedAt = start.answeredAt;
     this.#viewRead(start);
-    if (!start.awaited) return;
-    const { absence, isNew } = start.awaited;
-    if (absence.is === "hidden") this.#hidden();
-    else if (isNew) this.#timeline.on("off");
-    this.#await(absence, isNew);
+    if (start.awaited) this.#await(start.awaited.absence, start.awaited.isNew);
   }
 
   /** Why the room waits for its chat; undefined if it does not. */
@@ -238,17 +234,8 @@ export class Poller {
         this.#parts.egress.heldBack();
         return { delayMs: this.#parts.settings.pollMinMs };
       }
-      if (!(error instanceof UpstreamError)) throw error;
-      switch (error.fault) {
-        case "throttled":
-          this.#timeline.on("throttled");
-          return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
-        case "expired":
-        case "denied":
-          return await this.#onTokenRefused(error, options.signal);
-        case "unusable":
-          return await this.#fail(error, options.signal);
-      }
+      if (!(error instanceof UpstreamError || error instanceof RelayError)) throw error;
+      return this.#failed(error, options.signal);
     }
   }
 
@@ -328,13 +315,7 @@ export class Poller {
     const { egress, telemetry } = this.#parts;
     const asked = startedNow(this.#parts.clock);
     const call = this.#awaited ? { ...options, lane: "look" as const } : options;
-    const reopened = await egress.liveChat
-      .reopen(this.#videoId, this.#position, call)
-      .catch((error: unknown) => {
-        if (error instanceof RelayError) return error;
-        throw error;
-      });
-    if (reopened instanceof RelayError) return this.#fail(reopened, options.signal);
+    const reopened = await egress.liveChat.reopen(this.#videoId, this.#position, call);
     egress.answered();
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
@@ -369,16 +350,12 @@ export class Poller {
       gap = this.#timeline.foundOff(times, before?.isConfirmed === true && before.absence.is === "off");
       this.#startedAt = times.startedAt;
       this.#advanced(times.answeredAt);
-      this.#timeline.on("off");
-    } else this.#hidden();
+    } else {
+      this.#failures = 0; // messages may be missing, but the reading has not failed
+      this.#timeline.on("hidden");
+    }
     await this.#append([{ items: [], suspectedGap: gap }], this.#position, signal);
     return { delayMs: waits.next(await this.#parts.isWatched()) };
-  }
-
-  /** A page says that the chat is hidden: messages may be missing, but the reading has not failed. */
-  #hidden(): void {
-    this.#failures = 0;
-    this.#timeline.on("hidden");
   }
 
   #await(absence: AwaitedAbsence, isConfirmed: boolean): LookWaits {
@@ -409,14 +386,29 @@ export class Poller {
   async #onNoChat(signal: AbortSignal): Promise<Next> {
     if (this.#isReplay) return this.#end(undefined, signal);
     this.#parts.telemetry.mark("poll: answer without chat");
-    return this.#onTokenRefused(new UpstreamError("expired", "an answer without chat"), signal);
+    throw new UpstreamError("expired", "an answer without chat");
+  }
+
+  /** A call failed, or no client could read the chat. */
+  #failed(why: RelayError | UpstreamError, signal: AbortSignal): Next | Promise<Next> {
+    const fault = why instanceof RelayError ? "unusable" : why.fault;
+    this.#timeline.failed(fault, this.#schedule.intervalMs);
+    switch (fault) {
+      case "throttled":
+        return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
+      case "expired":
+      case "denied":
+        return this.#onTokenRefused(why, signal);
+      case "unusable":
+        if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
+        return this.#countFailure(why, signal);
+    }
   }
 
   /** The token is no longer valid. Losing the next one before any success counts as a failure. */
-  async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
+  async #onTokenRefused(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#tokenLostBecause = why.message;
-    this.#timeline.tokenRefused(this.#schedule.intervalMs);
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");
       return this.#countFailure(why, signal);
@@ -429,14 +421,7 @@ export class Poller {
   #advanced(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
-    this.#timeline.on("advanced");
     this.#progressedAt = now;
-  }
-
-  async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
-    this.#timeline.on("unreachable");
-    if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
-    return this.#countFailure(why, signal);
   }
 
   async #countFailure(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {

@@ -3,10 +3,12 @@
  * answer, and before the fresh pages that replace a lost token, until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
+import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import type { Fault } from "../upstream/upstream-error.ts";
 import {
   type CompleteAnswer,
   cutAtAll,
@@ -23,6 +25,12 @@ import type { Gap, ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
 
+/** A chat that is awaited. `isNew`: whether a page has just said so. */
+interface Awaited {
+  absence: AwaitedAbsence;
+  isNew: boolean;
+}
+
 interface TimelineParts {
   windowMs: number;
   isReplay: boolean;
@@ -34,8 +42,8 @@ interface TimelineParts {
 const REASON_AFTER = {
   /** A room's page came: until its answer, only the upstream can hold up the reading. */
   opened: "unreachable",
-  /** An answer advanced the reading. Without a further event, this service has held it up. */
-  advanced: "down",
+  /** An answer came. Without a further event, this service has held up the reading. */
+  answered: "down",
   /** The room's egress is no longer configured. */
   down: "down",
   /** The upstream makes the room's egress wait. */
@@ -65,14 +73,14 @@ export class ReadingTimeline {
   /** Wall time of the last answer that brought something new, in milliseconds since 1970. */
   #newsAt: number;
   /** The reason for a gap, if the next answer is late. */
-  #reason: Gap["reason"] = REASON_AFTER.advanced;
+  #reason: Gap["reason"] = REASON_AFTER.answered;
 
   /**
-   * `last`: the times of the answer from which reading continues; `opening`: set if it opened the chat.
-   * `isFresh`: whether it was just read.
+   * `last`: the times of the answer from which reading continues; `opening`: set if it opened the chat;
+   * `awaited`: set if the chat was off or hidden, as in `PollerStart`. `isFresh`: whether it was just read.
    */
   constructor(
-    last: CallTimes & { opening?: Shown },
+    last: CallTimes & { opening?: Shown } & { awaited?: Awaited | undefined },
     isFresh: boolean,
     { windowMs, isReplay, clock, telemetry }: TimelineParts,
   ) {
@@ -83,6 +91,8 @@ export class ReadingTimeline {
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && openingTimes(last.opening, last));
     this.#newsAt = last.wallAt;
+    if (last.awaited?.absence.is === "hidden") this.on("hidden");
+    else if (last.awaited?.isNew) this.on("off");
   }
 
   /**
@@ -149,8 +159,9 @@ export class ReadingTimeline {
     const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
     const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
-    if (!rest) return batches;
-    return [...batches, { items: rest.items, suspectedGap: this.#gapBetween(first.wallAt, rest.wallAt) }];
+    const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
+    this.on("answered");
+    return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
   /** The batches of the pages, if no answer follows them. */
@@ -173,9 +184,11 @@ export class ReadingTimeline {
     this.#reason = REASON_AFTER[event];
   }
 
-  /** The token was refused. That is the reason for a gap only if the chat was read in time until now. */
-  tokenRefused(intervalMs: number): void {
-    if (!this.#lateAnswers.isLate(intervalMs)) this.on("tokenRefused");
+  /** A call failed. A refused token is the reason for a gap only if the chat was read in time until now. */
+  failed(fault: Fault, intervalMs: number): void {
+    if (fault === "throttled") this.on("throttled");
+    else if (fault === "unusable") this.on("unreachable");
+    else if (!this.#lateAnswers.isLate(intervalMs)) this.on("tokenRefused");
   }
 
   /**
@@ -186,6 +199,7 @@ export class ReadingTimeline {
   foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
     const { gap } = this.#spanAtPage({ ...times, items: [] });
     this.#lateAnswers.answered(times);
+    this.on("off");
     return wasOff ? undefined : gap;
   }
 

@@ -11,14 +11,14 @@ import { FakeClock } from "../../support/fake-clock.ts";
 const INTERVAL_MS = 1000;
 const LATE_MS = 60_000;
 
-type Step = "throttled" | "unreachable" | "advanced" | "token refused" | "late";
+type Step = "throttled" | "unreachable" | "answered" | "token refused" | "late";
 
 const STEPS: readonly (readonly [steps: readonly Step[], reason: string])[] = [
   [[], "down"],
   [["throttled"], "throttled"],
   [["throttled", "unreachable"], "unreachable"],
   [["unreachable", "throttled"], "throttled"],
-  [["throttled", "advanced"], "down"],
+  [["throttled", "answered"], "down"],
   [["token refused"], "unreachable"],
   [["throttled", "token refused"], "unreachable"],
   [["late", "token refused"], "down"],
@@ -46,8 +46,9 @@ describe("the reason of a gap is what held up the reading last", () => {
       const { clock, timeline, read } = begin();
       for (const step of steps) {
         if (step === "late") await clock.advance(LATE_MS);
-        else if (step === "token refused") timeline.tokenRefused(INTERVAL_MS);
-        else timeline.on(step);
+        else if (step === "token refused") timeline.failed("expired", INTERVAL_MS);
+        else if (step === "answered") timeline.observe(read(), INTERVAL_MS);
+        else timeline.failed(step === "throttled" ? step : "unusable", INTERVAL_MS);
       }
       await clock.advance(LATE_MS);
       const [batch] = timeline.observe(read(), INTERVAL_MS);
