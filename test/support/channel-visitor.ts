@@ -32,7 +32,7 @@ export class ChannelVisitor {
     service: StreamService,
     lastEventId?: string,
     query:
-      | { channel?: string; backfill?: number; types?: string; standing?: string }
+      | { channel?: string; backfill?: number; types?: string; standing?: string; all?: string }
       | { channels: string; videoIds?: string; cursors?: string; standing?: string } = {},
   ) {
     const parser = createParser({

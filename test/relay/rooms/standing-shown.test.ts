@@ -146,10 +146,12 @@ for (const [kind = "off", why = /^$/] of Object.entries(AWAITED) as [Scenario["k
       const { relay, channel } = watched();
       const { chat } = channel.broadcast(VIDEO, { chat: { kinds: ["text"], timeoutMs: 5000 } });
       chat.say(1);
-      const { life } = await virtualEdge(relay);
+      const { life: near } = await virtualEdge(relay);
+      const { life: far } = await virtualEdge(relay, {}, () => near);
       const enter = () =>
-        [relay.service, life].flatMap((service) => [
+        [relay.service, near, far].flatMap((service) => [
           new ChannelVisitor(service),
+          new ChannelVisitor(service, undefined, { all: "on" }),
           new ChannelVisitor(service, undefined, { channels: HANDLE }),
         ]);
       const viewers = enter();
@@ -174,6 +176,26 @@ for (const [kind = "off", why = /^$/] of Object.entries(AWAITED) as [Scenario["k
         visitor.news();
         assert.deepEqual([inits.length, visitor.ids], [1, chat.ledger.map(({ id }) => id)]);
       }
+    });
+
+    it("gives way to the channel's own once the broadcast is over, or the next one is live", async () => {
+      const { relay, channel } = watched();
+      const first = channel.broadcast(VIDEO, { chat: { kinds: ["text"], timeoutMs: 5000 } });
+      first.chat.say(1);
+      const { life } = await virtualEdge(relay);
+      const visitors = [relay.service, life].map((service) => new ChannelVisitor(service));
+      await relay.advance(MINUTE);
+      first.chat.change({ kind });
+      await relay.advance(10 * SECOND);
+      for (const visitor of visitors) assert.match(visitor.news().at(-1) ?? "", /^channel waiting /);
+      first.end();
+      await relay.advance(5 * MINUTE);
+      channel.broadcast("live-next01", { chat: { kinds: ["text"] } }).chat.say(1);
+      await relay.advance(5 * MINUTE);
+      // The page of a private video does not say that its stream is over. Elsewhere the end follows a gap.
+      const over = kind === "private" ? [] : [`message ${VIDEO}`, "channel waiting"];
+      const next = ["channel live live-next01", "init live-next01", "message live-next01"];
+      for (const visitor of visitors) assert.deepEqual(visitor.news(), [...over, ...next]);
     });
   });
 }
