@@ -3,7 +3,6 @@
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
-import { nap } from "../base/deadline.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
@@ -191,19 +190,16 @@ export class Poller {
   async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
     const { clock, isWatched, settings } = this.#parts;
     if (!this.#awaited) return clock.sleep(delayMs, windDown);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let isHurried = false;
-    this.#wake = () => {
-      isHurried = true;
-      resolve();
-    };
+    const hurried = new AbortController();
+    this.#wake = () => hurried.abort();
     const soonMs = Math.min(delayMs, settings.lookMs);
     await clock.sleep(soonMs, windDown);
-    for (let leftMs = delayMs - soonMs; leftMs > 0 && !isHurried; leftMs -= settings.lookMs) {
+    const ended = AbortSignal.any([windDown, hurried.signal]);
+    for (let leftMs = delayMs - soonMs; leftMs > 0 && !ended.aborted; leftMs -= settings.lookMs) {
       if (await isWatched()) return;
-      await nap(Math.min(leftMs, settings.lookMs), promise, clock, windDown);
-      windDown.throwIfAborted();
+      await clock.sleep(Math.min(leftMs, settings.lookMs), ended).catch(() => {});
     }
+    windDown.throwIfAborted();
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
