@@ -40,8 +40,6 @@ interface TimelineParts {
 
 /** The events of a reading, each with the reason of a gap that follows. The last event counts. */
 const REASON_AFTER = {
-  /** A room's page came: until its answer, only the upstream can hold up the reading. */
-  opened: "unreachable",
   /** An answer came. Without a further event, this service has held up the reading. */
   answered: "down",
   /** The room's egress is no longer configured. */
@@ -58,6 +56,30 @@ const REASON_AFTER = {
   /** A page said that the chat is hidden. */
   hidden: "hidden",
 } as const satisfies Record<string, Gap["reason"]>;
+
+/**
+ * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the page's
+ * token. They are one batch unless that is late and does not join the page: then a gap may be between them,
+ * also in a new room, and only the upstream can have held up the reading. `unread`: the gap that may be
+ * before the page; undefined if the room is new. A stored room always has such a suspected gap, however short
+ * it is: the old token is not used, so only a message that the room already has proves that the page joins
+ * it.
+ */
+export function openingBatches(
+  page: Page,
+  answer: PollAnswer,
+  unread: Gap | undefined,
+  { windowMs, isReplay, telemetry }: Omit<TimelineParts, "clock">,
+): readonly ReadBatch[] {
+  const [first, rest] = inTurn(answer, windowMs);
+  const gapBetween = ({ wallAt: sinceMs }: CallTimes, { wallAt: untilMs }: CallTimes): Gap | undefined =>
+    isReplay ? undefined : { sinceMs, untilMs, reason: "unreachable" };
+  const isInTime = unreadBetween(page, first) <= windowMs;
+  const before = { gap: isInTime ? undefined : gapBetween(page, first), isInTime };
+  const pages = [{ ...page, gap: isReplay ? undefined : unread }];
+  const batches = cutAtAll(answer, withAnswer(pages, first, before, telemetry.mark));
+  return rest ? [...batches, { items: rest.items, suspectedGap: gapBetween(first, rest) }] : batches;
+}
 
 export class ReadingTimeline {
   readonly #windowMs: number;
@@ -93,24 +115,6 @@ export class ReadingTimeline {
     this.#newsAt = last.wallAt;
     if (last.awaited?.absence.is === "hidden") this.on("hidden");
     else if (last.awaited?.isNew) this.on("off");
-  }
-
-  /**
-   * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the
-   * page's token; one batch unless that is late and does not join the page: then a gap may be between them,
-   * also in a new room. `unread`: the gap that may be before the page; undefined if the room is new. A stored
-   * room always has such a suspected gap, however short it is: the old token is not used, so only a message
-   * that the room already has proves that the page joins it.
-   */
-  static opening(
-    page: Page,
-    answer: PollAnswer,
-    unread: Gap | undefined,
-    parts: TimelineParts,
-  ): readonly ReadBatch[] {
-    const timeline = new ReadingTimeline(page, true, parts);
-    timeline.on("opened");
-    return timeline.observe(answer, 0, { ...page, gap: parts.isReplay ? undefined : unread });
   }
 
   /** Whether there are pages that no answer has followed yet. */
@@ -150,15 +154,14 @@ export class ReadingTimeline {
   }
 
   /**
-   * Returns the batches of this answer, preceded by the pages that are not stored yet. `openingPage`: the
-   * page of an opening; its answer is judged as between two answers. `intervalMs`: as in `permitPage`.
+   * Returns the batches of this answer, preceded by the pages that are not stored yet. `intervalMs`: as in
+   * `permitPage`.
    */
-  observe(answer: CompleteAnswer, intervalMs: number, openingPage?: FreshPage): readonly ReadBatch[] {
-    const pages = openingPage ? [openingPage] : this.#pages;
+  observe(answer: CompleteAnswer, intervalMs: number): readonly ReadBatch[] {
     const [first, rest] = inTurn(answer, this.#windowMs);
     const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
+    const batches = cutAtAll(answer, withAnswer(this.#pages, first, before, this.#mark));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;

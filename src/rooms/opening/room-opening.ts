@@ -21,7 +21,7 @@ import { HiddenTime } from "../../reading/hidden-time.ts";
 import { intervalAfter } from "../../reading/interval.ts";
 import { unreadBetween } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/poll-schedule.ts";
-import { ReadingTimeline } from "../../reading/timeline.ts";
+import { openingBatches } from "../../reading/timeline.ts";
 import { absenceOf } from "../../store/facts.ts";
 import type { Hold } from "../../store/ownership.ts";
 import type { RoomRecord } from "../../store/port.ts";
@@ -214,7 +214,7 @@ async function storeChat(
   const { chatType, pair } = position;
   const isReplay = isReplayChat(chatType);
   const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
-  const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
+  const batches = openingBatches(page, first, unread, { ...settings, isReplay, telemetry });
   const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
   const shown = { notHiddenAt: hidden.upstreamNow };
   const progress = { position, startedAt, egress: egress.key, ...shown };
