@@ -5,6 +5,7 @@
 import type { Grant } from "./continuation-book.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
+import type { Scenario } from "./scenario.ts";
 
 /** One HTTP answer, independent of a socket. */
 export interface Answer {
@@ -118,7 +119,7 @@ export function trackingParams(random: Random): string {
 
 /** The continuation of a live chat. `timeoutMs` null asks for no wait. */
 export function liveContinuation(
-  key: "invalidation" | "timed",
+  key: Scenario["continuation"],
   videoId: string,
   token: string,
   timeoutMs: number | null,

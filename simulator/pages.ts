@@ -18,7 +18,7 @@ import { deadToken, type Grant } from "./continuation-book.ts";
 import { type Credentials, document, frame, scriptJson } from "./document.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
-import type { AbsentKind, ChatKind, Place, StreamState } from "./scenario.ts";
+import type { AbsentKind, ChatKind, Place, Scenario, StreamState } from "./scenario.ts";
 
 /** The content of a video's page. */
 export interface PageContent {
@@ -58,7 +58,7 @@ interface PageChat {
   renderer: "liveChatRenderer" | "liveChatReplayRenderer";
   actions: readonly JsonObject[];
   timeoutMs: number | null;
-  continuation: "invalidation" | "timed";
+  continuation: Scenario["continuation"];
   untilLastMs: number;
 }
 

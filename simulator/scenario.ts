@@ -63,8 +63,8 @@ export interface Scenario {
   overlap: number;
   /** The wait that answers ask for in milliseconds; null asks for none. */
   timeoutMs: number | null;
-  /** The key of a live continuation. */
-  continuation: "invalidation" | "timed";
+  /** The key of a live continuation; `none`: only pages have one, although the chat goes on. */
+  continuation: "invalidation" | "timed" | "none";
   /** The maximum age, and number, of the actions that a late reader of a live chat can still get. */
   holdsMs: number;
   holdsMessages: number;

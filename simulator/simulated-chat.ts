@@ -315,6 +315,8 @@ export class Chat {
       const token = this.#mint({ ...grant, position: seeks ? 0 : Number.POSITIVE_INFINITY, seeks });
       return { body: answers.ending(end.shape, call, random, token, { ...due, header }), ended: true };
     }
+    if (continuation === "none")
+      return { body: answers.batch(call, random, [], { ...due, header }), ended: true };
     const next = this.#mint({ ...grant, position: due.next, seeks: false });
     const continuations =
       kind === "replay"

@@ -171,6 +171,12 @@ export const FACTS: readonly Fact[] = [
     held: ["test/relay/upstream/bootstrap-client.test.ts", "if the upstream asks for "],
   },
   {
+    fact: "each live answer may end its chat, although its page shows it again",
+    by: ["scenario continuation"],
+    drawn: { not: "its room ends with each answer, and the judge knows one end of a chat" },
+    held: ["test/relay/rooms/reopened-chats.test.ts", "a live chat whose every answer ends it"],
+  },
+  {
     fact: "the upstream holds ten seconds or 200 messages for a late reader",
     by: ["scenario holdsMs", "scenario holdsMessages"],
     drawn: [[WORLD, "random.chance(0.7) ? HOLD"], "bursts"],

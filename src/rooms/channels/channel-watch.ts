@@ -98,6 +98,8 @@ export class ChannelWatch implements WatchedChannel {
   readonly #troubles = new Map<string, Trouble>();
   /** The chosen stream whose chat goes on after its end. */
   #reopened: string | undefined;
+  /** By video, when its pages last showed its chat again after an end: each answer may end it. */
+  readonly #reopenedAt = new Map<string, number>();
   #watchers = 0;
   /** The address of the first watcher, who may have left. */
   #address = "";
@@ -200,7 +202,9 @@ export class ChannelWatch implements WatchedChannel {
   /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
     if (this.#over.has(videoId) || this.#troubles.get(videoId)?.nextLookAt !== undefined) return;
-    this.#awaitChat(videoId, undefined, this.#parts.clock.monotonic());
+    const { clock, settings } = this.#parts;
+    const reopenedAt = this.#reopenedAt.get(videoId) ?? Number.NEGATIVE_INFINITY;
+    this.#awaitChat(videoId, undefined, Math.max(clock.monotonic(), reopenedAt + settings.lookMs));
     this.#choose();
   }
 
@@ -308,7 +312,11 @@ export class ChannelWatch implements WatchedChannel {
       if (isReplayChat(standing.chatType)) this.#markOver(videoId);
       else {
         this.#troubles.delete(videoId);
-        if (hadEnded) this.#reopened = videoId;
+        if (hadEnded) {
+          this.#reopened = videoId;
+          this.#reopenedAt.set(videoId, this.#parts.clock.monotonic());
+          dropOldest(this.#reopenedAt, MAX_OVER);
+        }
       }
     } else if (standing.is === "unknown") this.#awaitChat(videoId);
     else if (standing.is === "none") this.#markOver(videoId);

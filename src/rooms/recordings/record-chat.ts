@@ -65,11 +65,20 @@ export async function readChat(
   channel?: string,
 ): Promise<"over" | RoomEnd | undefined> {
   const { signal } = run;
+  const { clock, settings } = parts;
+  let mayAskAt = clock.monotonic();
   while (!signal.aborted) {
     const last = await recordOf(videoId, parts.store);
     const ended = last?.end?.state === "ended" ? last : undefined;
-    const standing = ended && (await standingAfter(ended, parts, signal));
     const isReplay = last !== undefined && last.key !== videoId;
+    if (ended && !isReplay) {
+      // Each answer of a live chat may end it, although its pages show it again.
+      const waitMs = mayAskAt - clock.monotonic();
+      if (waitMs > 0) run.report({ state: "waiting", videoId });
+      await clock.sleep(Math.max(0, waitMs), signal);
+      mayAskAt = clock.monotonic() + settings.lookMs;
+    }
+    const standing = ended && (await standingAfter(ended, parts, signal));
     if (standing && standing.is !== "there") {
       if (!isFinal(standing)) throw new ChatAbsent(standing);
       parts.telemetry.recordings.complete(videoId);
