@@ -47,7 +47,7 @@ export function serviceWorkerData(
   ];
   for (const [place, value] of places) device[place] = value;
   const data =
-    form === "full" ? [["yt.sw.adr", null, [device, apiKey || null]]] : [["yt.sw.adr", null, null]];
+    form === "full" ? [["yt.sw.adr", null, [[device], apiKey || null]]] : [["yt.sw.adr", null, null]];
   return {
     status: 200,
     headers: { "content-type": "application/json; charset=utf-8" },

@@ -26,12 +26,6 @@ import { UsageError } from "./flags.ts";
 import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
 
-/**
- * The first cursors of a store in memory are up to a day ahead of the clock, at random: after a restart with
- * a clock that was set back, they could otherwise repeat those of the previous store.
- */
-const MOST_AHEAD_MS = 24 * 3_600_000;
-
 export interface Service {
   /** The URL at which the service listens, without a trailing slash. */
   url: string;
@@ -69,8 +63,7 @@ export async function startService(
   await port.assertFree(); // a refused start must not make a store
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   starting.defer(() => egresses.close());
-  const aheadMs = Math.floor(clock.random() * MOST_AHEAD_MS);
-  const file = { isBlanking: config.rooms.isBlanking, aheadMs };
+  const file = { isBlanking: config.rooms.isBlanking };
   const { storeUrl, shared } = config;
   if (config.restored) assertRestored(storeUrl);
   const { witness } = egresses;

@@ -63,7 +63,7 @@ export async function openStore(
   witness = new ClockWitness(clock),
 ): Promise<OpenedStore> {
   if (url === "memory:") {
-    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, file.aheadMs, witness);
+    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, witness);
     const identity = { place: url, schema: SCHEMA_VERSION };
     return { ...observed(engine, clock, telemetry), identity };
   }
@@ -77,7 +77,7 @@ export async function openStore(
   const why = missing(path);
   const isEmpty = why === undefined && statSync(path).size === 0;
   const real = realPath(path);
-  const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file), 0, witness);
+  const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file), witness);
   try {
     await unlessAborted(engine.probeWrite(0), stopped);
     if (why === MISSING || isEmpty) telemetry.store.made(real, isEmpty);

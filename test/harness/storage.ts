@@ -26,7 +26,7 @@ export function onDisk(disk: Disk, aheadMs = () => 0): Storage {
   const { tables } = disk;
   return ({ clock, witness }) => {
     const thread = simulatedThread(disk, clock);
-    const engine = new SqliteStore(aheadBy(aheadMs(), clock), thread, 0, witness);
+    const engine = new SqliteStore(aheadBy(aheadMs(), clock), thread, witness);
     const peek: Peek = {
       room: async (key) => tables.getRoom(clock.now(), key),
       account: async (key) => tables.getAccount(clock.now(), key),

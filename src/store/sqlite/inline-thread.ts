@@ -123,8 +123,7 @@ export function memoryStore(
   clock: Clock,
   onUnreadable?: OnUnreadable,
   pause?: () => Promise<void>,
-  aheadMs?: number,
   witness?: ClockWitness,
 ): SqliteStore {
-  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause), aheadMs, witness);
+  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause), witness);
 }

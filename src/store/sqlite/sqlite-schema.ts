@@ -12,8 +12,6 @@ export interface StoreOptions {
    * authors, and SQLite overwrites the old data with zeros.
    */
   isBlanking: boolean;
-  /** How far the first cursors of rooms are ahead of the clock, if the store is in memory. */
-  aheadMs?: number;
 }
 
 export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };

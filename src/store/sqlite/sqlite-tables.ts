@@ -163,12 +163,12 @@ export class RoomTables {
     this.#onUnreadable = onUnreadable;
   }
 
-  /** See `Ownership.take`. `aheadMs`: how far the cursors of a new room are ahead of the clock. */
-  take(now: number, key: ChatKey, aheadMs: number): TakenRoom {
+  /** See `Ownership.take`. */
+  take(now: number, key: ChatKey): TakenRoom {
     const row = this.#sql.take.get(key) as RoomRow | undefined;
     if (!row) {
       const others = this.#row(otherChat(key))?.head ?? 0;
-      return { epoch: now + 1, head: Math.max(now + aheadMs, others + 1), room: undefined };
+      return { epoch: now + 1, head: Math.max(now, others + 1), room: undefined };
     }
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
   }

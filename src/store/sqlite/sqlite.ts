@@ -62,15 +62,14 @@ export class SqliteStore implements StoreEngine {
     runRecordings: this.#passed("runRecordings"),
   };
 
-  /** `aheadMs`: how far the first cursors of rooms are ahead of the clock. */
-  constructor(clock: Clock, thread: StoreThread, aheadMs = 0, witness = new ClockWitness(clock)) {
+  constructor(clock: Clock, thread: StoreThread, witness = new ClockWitness(clock)) {
     this.#clock = clock;
     this.#thread = thread;
     this.#witness = witness;
     this.lost = thread.lost;
     this.followers = new Followers(clock);
     this.ownership = new LocalOwnership({
-      take: (key) => thread.call("take", this.#now, key, aheadMs),
+      take: this.#timed("take"),
       unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", this.#now - maxAgoMs),
     });
   }

@@ -2,7 +2,7 @@
  * The credentials with which the upstream's own web client calls it, as its scripts and pages contain them.
  * Each source returns the values that it has; only values of the right format count.
  */
-import { asString, dig, omitUndefined, parseJson } from "../../base/json.ts";
+import { asArray, asString, dig, omitUndefined, parseJson } from "../../base/json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {
@@ -36,15 +36,16 @@ export function credentialsInServiceWorker(js: string): FoundCredentials {
 
 /**
  * The settings in `sw.js_data`: `)]}'`, then arrays in which the position defines the meaning. The
- * configuration is at `[0][2]`: `[[device…], api key]`, with the visitor at 13 and the client version at 16
- * of the device.
+ * configuration is at `[0][2]`: `[[device, …], api key]`, with the visitor at 13 and the client version at 16
+ * of the device, which is a list of its own, or in a flatter form the list around it.
  */
 export function credentialsInServiceWorkerData(text: string): FoundCredentials {
   const configuration = dig(parseJson(text.slice(Math.max(0, text.indexOf("[")))), 0, 2);
+  const device = asArray(dig(configuration, 0, 0)) ?? dig(configuration, 0);
   return omitUndefined<FoundCredentials>({
     apiKey: ofForm("apiKey", dig(configuration, 1)),
-    clientVersion: ofForm("clientVersion", dig(configuration, 0, 16)),
-    visitorData: ofForm("visitorData", dig(configuration, 0, 13)),
+    clientVersion: ofForm("clientVersion", dig(device, 16)),
+    visitorData: ofForm("visitorData", dig(device, 13)),
   });
 }
 

@@ -68,7 +68,9 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   const playability = dig(player, "playabilityStatus");
   const status = dig(playability, "status");
   const stream = streamIn(player);
-  const hidden = stream ? OF_HIDDEN[stream] : "hidden";
+  // Of a video that is not for everybody, a page may leave out whether it is a stream.
+  const isUnsaid = stream === "never" && dig(player, "videoDetails", "isLiveContent") !== false;
+  const hidden = stream && !isUnsaid ? OF_HIDDEN[stream] : "hidden";
   if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {
     return [hidden, "the video is for members of its channel only"];
   }

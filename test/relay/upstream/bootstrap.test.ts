@@ -52,8 +52,10 @@ const script = (config: object): Failure => body(`self.x=1;ytcfg.set(${JSON.stri
 const SCRIPT_KEY = { INNERTUBE_API_KEY: "key-of-the-script" };
 const SCRIPT_VERSION = { INNERTUBE_CLIENT_VERSION: "1.1.1" };
 /** The positional form, the version at its place and the key after it. */
-const scriptData = (key: string | null, version: string | null): Failure =>
-  body(`)]}'\n${JSON.stringify([["a", null, [[...Array(16).fill(null), version], key]]])}`);
+const scriptData = (key: string | null, version: string | null, isFlat = false): Failure => {
+  const device = [...Array(16).fill(null), version];
+  return body(`)]}'\n${JSON.stringify([["a", null, [isFlat ? device : [device], key]]])}`);
+};
 const DATA = scriptData("key-of-its-data", "2.2.2");
 const STUB = body("self.addEventListener('install', () => {})");
 
@@ -63,6 +65,13 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
     ["sw.js has the key, its data the version", script(SCRIPT_KEY), DATA, "key-of-the-script", "2.2.2"],
     ["sw.js has the version, its data the key", script(SCRIPT_VERSION), DATA, "key-of-its-data", "1.1.1"],
     ["sw.js is a stub", STUB, DATA, "key-of-its-data", "2.2.2"],
+    [
+      "sw.js is a stub, and its data is flat",
+      STUB,
+      scriptData("key-of-its-data", "2.2.2", true),
+      "key-of-its-data",
+      "2.2.2",
+    ],
     [
       "sw.js is a stub, and its data has the key",
       STUB,

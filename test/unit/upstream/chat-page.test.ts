@@ -212,6 +212,20 @@ describe("the reader of chat pages", () => {
     it(`says why there is no chat: ${because}`, () => assert.match(whyIn(html), why));
   }
 
+  for (const [details, is] of [
+    [{}, "hidden"],
+    [{ isLiveContent: false }, "none"],
+    [{ isLiveContent: true }, "over"],
+    [{ isLive: true }, "hidden"],
+  ] as const)
+    it(`a private video whose page has the details ${JSON.stringify(details)} is ${is}`, () => {
+      const videoDetails = { videoId: VIDEO, ...details };
+      const player = { ...(status("LOGIN_REQUIRED", { reason: "Private video" }) as object), videoDetails };
+      const page = readChatPage(watchWith(undefined, player), VIDEO, "all");
+      assert.ok(!page.chat);
+      assert.equal(page.is, is);
+    });
+
   it("a video that is not shown in this country may have a chat", () => {
     const reason = "The uploader has not made this video available in your country";
     const page = readChatPage(watchWith(undefined, status("UNPLAYABLE", { reason })), VIDEO, "all");
