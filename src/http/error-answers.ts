@@ -3,6 +3,7 @@
  * a browser that looks for a page where there is none gets a page.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { after, type Clock } from "../base/clock.ts";
 import { asError } from "../base/error-message.ts";
 import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
@@ -19,6 +20,9 @@ const STREAMS: ReadonlySet<string> = new Set(["/v1/stream", "/v1/merged"]);
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
 
+/** Time to take the rest of a body that is too large, in milliseconds. */
+const REST_MS = 1000;
+
 /** Code and text for each of Fastify's own errors. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["UNSUPPORTED_MEDIA_TYPE", "The body must be application/json."],
@@ -31,6 +35,7 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
 export function answerErrors(
   app: FastifyInstance,
   telemetry: Telemetry,
+  clock: Clock,
   notFound: (request: FastifyRequest, reply: FastifyReply) => void,
 ): void {
   app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
@@ -50,8 +55,21 @@ export function answerErrors(
       telemetry.requests.refused(known);
       return notFound(request, reply);
     }
+    if (known.code === "PAYLOAD_TOO_LARGE") takeRest(request, reply, clock);
     return answer(known, reply, telemetry);
   });
+}
+
+/**
+ * Takes the rest of a body and discards it: a close in its midst would reset the connection, and the client
+ * would lose the answer.
+ */
+function takeRest({ raw }: FastifyRequest, reply: FastifyReply, clock: Clock): void {
+  reply.removeHeader("connection");
+  const taken = new AbortController();
+  raw.once("close", () => taken.abort());
+  after(clock, REST_MS, taken.signal, () => raw.socket.destroy());
+  raw.resume();
 }
 
 /** Whether a browser asks for a page, outside the paths of programs. */

@@ -122,7 +122,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const { timeouts, answers = ANSWER_LIMITS } = settings;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const inFlight = new InFlightRequests();
-  const rawErrors = new RawErrors(clock, telemetry, inFlight);
+  const rawErrors = new RawErrors(clock, telemetry, inFlight, corsHeaders(settings.cors, undefined));
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
@@ -141,7 +141,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   boundConnections(app.server, settings.maxConnections, telemetry);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
-  answerErrors(app, telemetry, notFoundPage(settings));
+  answerErrors(app, telemetry, clock, notFoundPage(settings));
   if (settings.isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
   guardLogs(app);
   allowOrigins(app, settings.cors);
@@ -199,7 +199,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 
 /** The operator's own server: the metrics, and the state of the service. `group`: see `HttpSettings`. */
 export function createMetricsServer(
-  { rooms, telemetry, isBlanking }: Served,
+  { rooms, telemetry, clock, isBlanking }: Served,
   { group, timeouts }: Pick<HttpSettings, "group" | "timeouts">,
 ): FastifyInstance {
   const app = fastify({
@@ -208,7 +208,7 @@ export function createMetricsServer(
     serverFactory: (handle) => httpServer(handle as RequestListener, timeouts),
   });
   app.server.maxConnections = MOST_OPERATORS;
-  answerErrors(app, telemetry, (_request, reply) => void reply.code(404).send());
+  answerErrors(app, telemetry, clock, (_request, reply) => void reply.code(404).send());
   app.addHook("onRequest", async (request) => {
     if (request.is404) throw nothingAt(pathOf(request));
   });

@@ -35,11 +35,19 @@ export class RawErrors {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #inFlight: InFlightRequests;
+  readonly #cors: readonly string[];
 
-  constructor(clock: Clock, telemetry: Telemetry, inFlight: InFlightRequests) {
+  /** `cors`: the headers for a request whose origin is not known. */
+  constructor(
+    clock: Clock,
+    telemetry: Telemetry,
+    inFlight: InFlightRequests,
+    cors: Readonly<Record<string, string>>,
+  ) {
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#inFlight = inFlight;
+    this.#cors = Object.entries(cors).map(([name, value]) => `${name}: ${value}`);
   }
 
   watch(server: Server): void {
@@ -72,7 +80,7 @@ export class RawErrors {
       `HTTP/1.1 ${ERRORS[body.code].status} ${body.code}`,
       "Content-Type: application/json; charset=utf-8",
       `Content-Length: ${Buffer.byteLength(json)}`,
-      "Access-Control-Allow-Origin: *",
+      ...this.#cors,
       "Cache-Control: no-store",
       ...headers,
       "Connection: close",

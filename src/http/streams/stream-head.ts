@@ -98,6 +98,7 @@ export function openBody(
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     ...headers,
+    ...(endsByItself && !isHead && { connection: "close" }),
     ...(isPrivate(request) && { "cache-control": privately(headers["cache-control"]) }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });

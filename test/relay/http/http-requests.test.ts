@@ -195,6 +195,17 @@ describe("bodies", () => {
     assertRefused(await raw([...head, "Transfer-Encoding: chunked"], chunks), 413, "PAYLOAD_TOO_LARGE");
   });
 
+  it("megabytes are taken and refused: the client gets its answer, and the connection stays", async () => {
+    for (let size = 1; size <= 20; size++) {
+      const init = json(JSON.stringify({ videoId: "x".repeat(size * 1_000_000) }));
+      assertRefused(
+        await ask(relay.url, "/v1/sessions", { ...init, method: "POST" }),
+        413,
+        "PAYLOAD_TOO_LARGE",
+      );
+    }
+  });
+
   it("unknown fields change nothing, whatever their names", async () => {
     const odd = `"more":[1],"toString":5,"__proto__":{"videoId":"x"},"constructor":{"prototype":{"polluted":1}}`;
     const body = `{"videoId":"${VIDEO}",${odd}}`;
@@ -382,6 +393,8 @@ describe("preflights", () => {
           assert.equal(allowed, origin === other ? null : (origin ?? null), `${method} ${path} ${origin}`);
           if (path !== "/%") assert.match(headers.get("vary") ?? "", /\bOrigin$/, `${method} ${path}`);
         }
+    const long = await fetch(`${closed.url}/?${"x".repeat(20_000)}`);
+    assert.deepEqual([long.status, long.headers.get("access-control-allow-origin")], [431, null]);
   });
 
   it("let pages read Retry-After, the links and tags of the history, and the places of a log", async () => {

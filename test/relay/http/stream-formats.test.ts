@@ -181,6 +181,15 @@ describe("the bounds of a stream", LIMIT, () => {
     }
   });
 
+  it("says that its connection closes behind it, so no client sends its next request there", async () => {
+    const { videoId, path } = await mixedChat();
+    await using stream = await Stream.open(relay.url, { videoId });
+    await stream.untilMessages(3);
+    const { headers, body } = await fetch(`${relay.url}${path}&until=now`);
+    await body?.cancel();
+    assert.equal(headers.get("connection"), "close");
+  });
+
   for (const [query, field] of [
     ["from=", "from"],
     ["from=yesterday", "from"],
