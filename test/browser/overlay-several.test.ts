@@ -4,8 +4,9 @@ import { describe, it } from "node:test";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { authorDeletionOf, deletionOf, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { adding } from "../support/chat-items.ts";
-import { bannered } from "../support/every-kind.ts";
+import { bannered, SENT } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
+import { POLL_CLOSED, POLL_OPENED } from "../support/poll-items.ts";
 import { Stream } from "../support/stream.ts";
 
 describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
@@ -73,6 +74,40 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
       await until(page, "document.querySelectorAll('#chat > .row').length === 4");
       assert.deepEqual(await idsOf(page), ["a-1", "b-2", "a-3", "b-4"]);
     }
+  });
+
+  it("leaves messages without a time where their chat has them", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    chat.say([at("a-1", 1), at("a-5", 5)]);
+    second.say([at("b-2", 2), { ...SENT.raid[0] }, at("b-4", 4)]);
+    await open(`videoIds=${videoId},${other}`);
+    for (const id of ["a-5", "b-4"]) await has(id);
+    await until(page, "document.querySelectorAll('#chat > .row').length === 5");
+    const ids = await idsOf(page);
+    assert.deepEqual(ids.toSpliced(2, 1), ["a-1", "b-2", "b-4", "a-5"], ids.join());
+  });
+
+  it("keeps the order of arrival where a poll closes", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    second.say(texts("old", 9)); // so its cursors are ahead of those of the other chat
+    await open(`videoIds=${other},${videoId}&backfill=0`);
+    await pages.stateIs("open");
+    for (const at of [0, 1, 2]) {
+      second.say([textAction(`b-${at}`)]);
+      await has(`b-${at}`);
+      chat.say([textAction(`a-${at}`)]);
+      await has(`a-${at}`);
+    }
+    chat.say([POLL_OPENED]);
+    await page.locator("#pinned [data-poll-id='poll:poll-1']").waitFor();
+    second.say([textAction("b-9")]);
+    await has("b-9");
+    chat.say([POLL_CLOSED]);
+    await page.locator("#chat [data-poll-state=closed]").waitFor();
+    const ids = (await idsOf(page)).map((id) => id.replace(/^poll:.*/, "poll"));
+    assert.deepEqual(ids, ["b-0", "a-0", "b-1", "a-1", "b-2", "a-2", "b-9", "poll"]);
   });
 
   it("moves no row when others join it", async () => {

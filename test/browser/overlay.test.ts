@@ -7,7 +7,7 @@ import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/br
 import { deletionOf, paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { adding, TEXT } from "../support/chat-items.ts";
 import { eventually } from "../support/eventually.ts";
-import { bannered } from "../support/every-kind.ts";
+import { bannered, GAP } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
 
@@ -146,6 +146,26 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["new"]);
     await page.clock.fastForward(600_000);
     await until(page, `document.querySelector('${rowOf("new")}') === null`);
+  });
+
+  it("counts no gap among its messages, and keeps those between them", async () => {
+    const { page } = pages;
+    const gap = (cursor: number) => {
+      const json = JSON.stringify({
+        ...GAP,
+        id: `gap:${cursor - 1}`,
+        details: { ...GAP.details, storedAt: "x" },
+      });
+      return `id: ${cursor}\nevent: message\ndata: ${json}\n\n`;
+    };
+    const body = [1, 2, 3, 4, 5].map((at) => message(2 * at) + gap(2 * at + 1)).join("");
+    await page.route(/v1.stream/, (route) =>
+      route.fulfill({ contentType: "text/event-stream", body: init(1) + body }),
+    );
+    await visit("&max=3");
+    await until(page, "document.querySelectorAll('#chat [data-gap]').length === 3");
+    assert.deepEqual((await idsOf(page)).map(Number).filter(Boolean), [6, 8, 10]);
+    await page.unrouteAll();
   });
 
   it("lets the sign of missing messages leave, too, which a user's stylesheet can show", async () => {

@@ -22,7 +22,8 @@ export class Parameters {
   oneOf<const T extends string>(name: string, allowed: readonly [T, ...T[]], otherwise: T = allowed[0]): T {
     const text = this.text(name);
     const found = allowed.find((value) => value === text);
-    if (found === undefined && text !== "") this.refuse(name, `use one of ${allowed.join(", ")}`);
+    if (found === undefined && text !== "")
+      this.refuse(name, `use one of ${allowed.filter(Boolean).join(", ")}`);
     return found ?? otherwise;
   }
 

@@ -144,7 +144,7 @@ export class Stage {
       else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
       else this.#rows.set(row, now + staysMs);
     }
-    if (source && isBackfill) this.#sortBy(timeOf);
+    if (source && isBackfill) this.#mixByTime();
     if (this.#view.hasPinned) this.#showPinned();
     this.#limit(isBackfill);
     clearTimeout(this.#drawing);
@@ -163,11 +163,29 @@ export class Stage {
     return made;
   }
 
-  /** The backfills of several chats mix by time. */
-  #sortBy(place: (row: Row) => number): void {
-    const sorted = [...this.#rows].sort(([one], [other]) => place(one) - place(other));
+  /**
+   * The backfills of several chats mix by time, and each keeps its own order: a message without a time has that
+   * of the one before it.
+   */
+  #mixByTime(): void {
+    const latest = new Map<string, number>();
+    let before = 0;
+    const timed = [...this.#rows].map((row) => {
+      const { source, details } = row[0].message ?? {};
+      const [saidAt, storedAt] = [details?.publishedAt, details?.storedAt].map(
+        (at) => Date.parse(`${at}`) || 0,
+      );
+      const earliest = source ? (latest.get(source.videoId) ?? (saidAt || storedAt || 0)) : before;
+      before = Math.max(saidAt ?? 0, earliest);
+      if (source) latest.set(source.videoId, before);
+      return { row, at: before };
+    });
+    this.#reorder(timed.sort((one, other) => one.at - other.at).map(({ row }) => row));
+  }
+
+  #reorder(rows: readonly (readonly [Row, leavesAt: number])[]): void {
     this.#rows.clear();
-    for (const [row, leavesAt] of sorted) this.#rows.set(row, leavesAt);
+    for (const [row, leavesAt] of rows) this.#rows.set(row, leavesAt);
   }
 
   /** Rows that are in their place stay: a move would animate them. */
@@ -221,17 +239,28 @@ export class Stage {
     const row = this.#poll;
     if (!row) return;
     this.#poll = undefined;
-    this.#rows.set(row, performance.now() + this.#staysMs(row, true));
-    this.#sortBy(cursorOf);
+    const rows = [...this.#rows];
+    const { source, cursor = 0 } = row.message ?? {};
+    const place = rows.findIndex(([{ message }]) => {
+      return message?.source?.videoId === source?.videoId && (message?.cursor ?? 0) > cursor;
+    });
+    const leavesAt = performance.now() + this.#staysMs(row, true);
+    rows.splice(place < 0 ? rows.length : place, 0, [row, leavesAt]);
+    this.#reorder(rows);
   }
 
-  /** The newest row is always shown. */
+  /** The newest row is always shown. A gap takes no place: it leaves with the messages before it. */
   #limit(isBackfill: boolean): void {
     const { most, backfill } = this.#view;
     const places = isBackfill ? Math.max(1, Math.min(most, backfill)) : most;
-    for (const row of this.#rows.keys()) {
-      if (this.#rows.size <= places) return;
+    const rows = [...this.#rows.keys()];
+    const gaps = rows.filter(isGap);
+    for (const gap of gaps.slice(0, Math.max(0, gaps.length - places))) this.#drop(gap);
+    let surplus = rows.length - gaps.length - places;
+    for (const row of rows) {
+      if (surplus <= 0) return;
       this.#drop(row);
+      if (!isGap(row)) surplus -= 1;
     }
   }
 
@@ -297,12 +326,6 @@ function isOpenPoll({ message }: Row): boolean {
   return state === "open" || state === "updated";
 }
 
-/** A gap without a message comes before all that follows. */
-function cursorOf({ message }: Row): number {
-  return message?.cursor ?? 0;
-}
-
-/** In ms since 1970; a message without a time, and a gap, is of now. */
-function timeOf({ message }: Row): number {
-  return Date.parse(String(message?.details.publishedAt)) || Date.now();
+function isGap({ message }: Row): boolean {
+  return !message || message.type === "gap";
 }
