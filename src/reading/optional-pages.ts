@@ -38,6 +38,8 @@ interface OptionalPagesParts {
 export class OptionalPages {
   readonly #videoId: string;
   readonly #parts: OptionalPagesParts;
+  /** What the page of a late answer has shown beyond it. */
+  #left: readonly Item[] = [];
 
   constructor(videoId: string, parts: OptionalPagesParts) {
     this.#videoId = videoId;
@@ -59,8 +61,22 @@ export class OptionalPages {
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const items = completeInOrder(batch.items, shown, heldSince);
+    const { items, left } = completeInOrder(batch.items, shown, heldSince);
+    this.#left = left;
     return { ...batch, items, above: page.above, position: page.position };
+  }
+
+  /** The answer, with what the page of the one before it has shown beyond that: it may not bring this itself. */
+  withLeft(batch: PollAnswer): PollAnswer {
+    const left = this.takeLeft();
+    return left.length === 0 ? batch : { ...batch, items: mergeInOrder(left, batch.items) };
+  }
+
+  /** What the page of the last answer has shown beyond it, if no answer follows. */
+  takeLeft(): readonly Item[] {
+    const left = this.#left;
+    this.#left = [];
+    return left;
   }
 
   /**

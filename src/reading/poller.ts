@@ -245,7 +245,8 @@ export class Poller {
   }
 
   /** Stores an answer, in one list with the page that it follows. */
-  async #storeAnswer(batch: PollAnswer, options: CallOptions): Promise<Next> {
+  async #storeAnswer(answered: PollAnswer, options: CallOptions): Promise<Next> {
+    const batch = this.#optional.withLeft(answered);
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
@@ -442,6 +443,8 @@ export class Poller {
 
   async #end(gap: Gap | undefined, signal: AbortSignal): Promise<"over"> {
     await this.#appendPendingPages(signal);
+    const left = this.#optional.takeLeft();
+    if (left.length > 0) await this.#append([{ items: left }], this.#position, signal);
     await this.#parts.appender.end(gap, this.#progressAt(this.#position), signal);
     return "over";
   }

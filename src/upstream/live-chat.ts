@@ -307,7 +307,7 @@ export class LiveChat {
     return {
       ...second,
       items: isReplay
-        ? completeInOrder(second.items, first.items, "")
+        ? completeInOrder(second.items, first.items, "").items
         : mergeInOrder(first.items, second.items),
       ...(!isReplay && { parts: [first, second] }),
       position: { ...second.position, view: "all", offered: undefined },

@@ -78,7 +78,8 @@ function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
 
 /**
  * Completes an answer from a page that was loaded after it. Items of the page beyond the answer's newest, or
- * beyond `heldSince` if that is later, are dropped: the next answer brings them, with everything in between.
+ * beyond `heldSince` if that is later, are left to the next answer, which brings everything in between; those
+ * that have a time are returned as `left`, as it may not bring them.
  * `heldSince`, in the format of `publishedAt`: nothing sent before it comes in a later answer.
  * Test: "leave what the page of a late answer shows beyond it to the next answer".
  */
@@ -86,24 +87,29 @@ export function completeInOrder(
   answer: readonly Item[],
   page: readonly Item[],
   heldSince: string,
-): readonly Item[] {
+): { items: readonly Item[]; left: readonly Item[] } {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
   // An item without a time counts only if a later item with a time does: the page may lack deleted items. One
   // above the chat may come twice, so it counts if the item before it does: the next answer may begin behind
   // it.
-  const upToAnswer = placed(page, FIRST).filter(
-    ({ item, at, until }) => (isAboveChat(item) ? at : until) <= upTo,
-  );
+  const isUpToAnswer = ({ item, at, until }: Placed) => (isAboveChat(item) ? at : until) <= upTo;
+  const shown = placed(page, FIRST).map((one) => ({ item: one.item, isLeft: !isUpToAnswer(one) }));
   // The page shows the answer's notices, too, under other ids.
   const notices = new Set(
     answer.flatMap(({ message, noticeId }) => (noticeId === undefined ? [] : message.id)),
   );
   const isOfAnswer = ({ message, isKnownByText }: Item) => isKnownByText === true && notices.has(message.id);
-  return mergeInOrder(
-    upToAnswer.map(({ item }) => item).filter((item) => !isOfAnswer(item)),
-    answer,
-  );
+  const before = shown.filter(({ item, isLeft }) => !isLeft && !isOfAnswer(item));
+  const left = shown.filter(({ item, isLeft }) => isLeft && isOfOneTime(item));
+  return { items: mergeInOrder(before.map(itemOf), answer), left: left.map(itemOf) };
+}
+
+const itemOf = ({ item }: { item: Item }) => item;
+
+/** Whether the item has a time, and no page shows it in another form. */
+function isOfOneTime(item: Item): boolean {
+  return saidAt(item) !== undefined && !item.isInTicker && !item.isKnownByText;
 }
 
 /** Whether the item is above the chat: it has no time and, read twice, is one message. */

@@ -160,6 +160,21 @@ describe("a page and the answer that follows it", () => {
     assert.equal(requestsOf(relay, "popout").length, 2);
   }
 
+  it("lose nothing that the page of a late answer shows, though no answer brings it", async () => {
+    const { relay, saidFrom, chat, viewer } = await throttled();
+    chat.change({ page: 20, holdsMs: 1000 });
+    const before = requestsOf(relay, "get_live_chat").length;
+    for (let said = 3; said < 30; said++) {
+      chat.say(saidFrom(said));
+      await relay.advance(1000);
+    }
+    assert.equal(requestsOf(relay, "get_live_chat").length, before, "the cooldown takes half a minute");
+    await relay.advance(15_000);
+    const [first, second, gap, ...read] = viewer.ids;
+    assert.deepEqual([first, second, gap?.startsWith("gap:")], ["1", "2", true]);
+    assert.deepEqual(read.map(Number), numbers(10, 29));
+  });
+
   it("are read if the `Date` of the late answer is not of the form that servers write", async () => {
     const { relay, saidFrom, chat, viewer } = await throttled();
     chat.say(saidFrom(3, 5));

@@ -115,7 +115,7 @@ it("a notice of a late answer that the page behind it shows, too, is one message
   const read = (id: string) => readActions([notice(id)], CONTEXT).items;
   const answer = [item("2", 2), ...read("a"), item("3", 3)];
   const page = [item("1", 1), item("2", 2), ...knownByText(read("made for the page")), item("3", 3)];
-  const complete = completeInOrder(answer, page, "");
+  const complete = completeInOrder(answer, page, "").items;
   const { messages } = resolve(complete, NOTHING_HELD, NO_MEMORY, 0);
   const ids = messages.map(({ id }) => id.replace(/notice:[\w-]{12}/, "notice"));
   assert.deepEqual(ids, ["1", "2", "notice", "3"]);

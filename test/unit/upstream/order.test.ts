@@ -208,7 +208,7 @@ describe("a page and the answer that follows it", () => {
     const later = said("later", "2026-01-01T00:00:03.000000Z");
     const page = [said("earlier deletion"), first, said("deletion"), later];
     assert.deepEqual(
-      completeInOrder([first, deleted], page, "").map(({ message }) => message.id),
+      completeInOrder([first, deleted], page, "").items.map(({ message }) => message.id),
       ["earlier deletion", "first", "deleted"],
     );
   });
