@@ -19,6 +19,8 @@ export class Network {
   latency: Readonly<typeof USUAL_LATENCY> = USUAL_LATENCY;
   /** How long the code that makes connections takes to load, once in each life of the service. */
   loadingMs = 0;
+  /** How long the first request of a life waits for its connection, and for code that has not run before. */
+  connectingMs = 0;
   /** Until these virtual times, connections are refused, or nothing is answered (milliseconds). */
   refusesUntil = 0;
   silentUntil = 0;
@@ -63,11 +65,17 @@ export class Network {
       loaded ??= this.#scheduler.sleep(this.loadingMs);
       await life.untilDeath(loaded);
     };
+    let connected: Promise<void> | undefined;
     return {
       open,
-      request: async (request, signal) => {
+      request: async (request, signal, onSent) => {
         if (life.isDead) return aborted();
         await open();
+        if (!connected && this.connectingMs > 0) {
+          connected = this.#scheduler.sleep(this.connectingMs);
+          await life.untilDeath(connected);
+        }
+        onSent?.();
         return life.untilDeath(this.#request(request, signal, life, { egress, instance }));
       },
       close: async () => {},

@@ -45,6 +45,8 @@ const INSPECT_MS = 15_000;
 const RELAYED_MS = 60_000;
 /** How long each life of the service takes to load what makes connections. */
 const LOADING_MS = 150;
+/** Less than the spacing of calls in any run: a request that leaves later than the next one keeps no distance. */
+const CONNECTING_MS = 40;
 /** The number of streams that end, and have a replay. */
 const FINISHED = 2;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
@@ -124,6 +126,7 @@ export class World {
       this.upstreamJudge,
     );
     this.network.loadingMs = LOADING_MS;
+    this.network.connectingMs = CONNECTING_MS;
     const hasDisk = this.random.chance(0.8) && instances === 1;
     this.disk = hasDisk ? new Disk(this.scheduler, new Random(seed, "disk"), this.journal) : undefined;
     this.cluster = instances > 1 ? new Cluster(this, config.shared) : undefined;

@@ -21,6 +21,8 @@ interface Wishes {
   maxCooldownMs?: number;
   beforeStart?: () => void;
   signal?: AbortSignal;
+  /** How long its connection takes. */
+  leavesAfterMs?: number;
   /** How long the call takes. */
   takesMs?: number;
   fails?: UpstreamError;
@@ -42,7 +44,7 @@ export function gateBench(
   let peak = 0;
   let aborted = 0;
   const call = (name: string, wishes: Wishes = {}) => {
-    const { takesMs = 10, fails, ...options } = wishes;
+    const { leavesAfterMs = 0, takesMs = 10, fails, ...options } = wishes;
     const answered = flights.call({
       key: name,
       kind: "poll",
@@ -51,11 +53,13 @@ export function gateBench(
       maxCooldownMs: Number.POSITIVE_INFINITY,
       signal: new AbortController().signal,
       ...options,
-      run: async (signal) => {
+      run: async (signal, onSent) => {
         starts.push({ name, at: clock.monotonic() });
         inFlight += 1;
         peak = Math.max(peak, inFlight);
         try {
+          if (leavesAfterMs > 0) await clock.sleep(leavesAfterMs, signal);
+          onSent();
           await clock.sleep(takesMs, signal);
         } catch (error) {
           aborted += 1;

@@ -35,7 +35,7 @@ export class ExchangeLog {
       open: () => connections.open(),
       proxyOf: (hostname) => connections.proxyOf?.(hostname),
       close: () => connections.close(),
-      request: async (request, signal) => {
+      request: async (request, signal, onSent) => {
         const beganAt = this.#clock.monotonic();
         const ended = (given: Pick<Exchange, "answer"> = {}) => {
           const exchange = { request, ...given, tookMs: Math.round(this.#clock.monotonic() - beganAt) };
@@ -46,7 +46,7 @@ export class ExchangeLog {
           ended();
           throw error;
         };
-        const begun = await connections.request(request, signal).catch(failed);
+        const begun = await connections.request(request, signal, onSent).catch(failed);
         const { status } = begun;
         const header = (name: string) => begun.header(name);
         const body = async () => {

@@ -28,14 +28,16 @@ export interface IncomingAnswer {
 
 export interface Connections {
   /**
-   * Resolves once requests leave without delay. A call waits for it before it takes its place at the gate:
-   * otherwise the first one would leave late, and the next one too soon after it.
+   * Resolves once connections can be made. A call waits for it before it takes its place at the gate.
    */
   open(): Promise<void>;
   /** The proxy through which a host is asked, without its credentials; undefined if it is asked directly. */
   proxyOf?(hostname: string): string | undefined;
-  /** Rejects with the connection's error (it, or a cause, has the system's code), or the signal's reason. */
-  request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer>;
+  /**
+   * `onSent`: called when the request is written to its connection, which may take a while to be made. Rejects
+   * with the connection's error (it, or a cause, has the system's code), or the signal's reason.
+   */
+  request(request: OutgoingRequest, signal: AbortSignal, onSent?: () => void): Promise<IncomingAnswer>;
   close(): Promise<void>;
 }
 
@@ -63,11 +65,11 @@ export class HttpConnections implements Connections {
     await this.#load();
   }
 
-  async request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer> {
+  async request(request: OutgoingRequest, signal: AbortSignal, onSent?: () => void): Promise<IncomingAnswer> {
     const { hostname, origin, pathname, search } = new URL(request.url);
     const { inner, outer } = await this.#load();
     signal.throwIfAborted();
-    const exchange = new Exchange(signal);
+    const exchange = new Exchange(signal, onSent);
     const dispatcher = LOOPBACK.test(hostname) ? inner : outer;
     const { method, body = null } = request;
     const headers = { ...FETCH_HEADERS, ...request.headers };

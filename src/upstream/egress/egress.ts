@@ -189,7 +189,7 @@ export class Egress {
 
   #send: SendRequest = async ({ kind, labels, isPage, request, read, options }) => {
     const { upstream } = this.#telemetry;
-    const run = async (signal: AbortSignal) => {
+    const run = async (signal: AbortSignal, onSent: () => void) => {
       const called = upstream.called({
         egress: this.name,
         client: "none",
@@ -197,7 +197,7 @@ export class Egress {
         ...labels,
       });
       try {
-        const answer = await this.#transport.send(request, signal);
+        const answer = await this.#transport.send(request, signal, onSent);
         this.silence.end();
         this.#isProxyNamed = false;
         this.#pool.witness.hear(Date.parse(answer.header("date") ?? ""));

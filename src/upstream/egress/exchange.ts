@@ -23,6 +23,7 @@ interface AnswerHead {
 /** Create it, then pass it to a dispatcher. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
+  readonly #onSent: () => void;
   readonly #head = Promise.withResolvers<AnswerHead>();
   readonly #body = Promise.withResolvers<Buffer | Readable>();
   readonly #bytes = new AnswerBytes();
@@ -31,9 +32,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Set once the body is too long to be decompressed as a whole. */
   #stream: Readable | undefined;
 
-  /** The signal ends the exchange. */
-  constructor(signal: AbortSignal) {
+  /** The signal ends the exchange. `onSent`: called when the request is written to its connection. */
+  constructor(signal: AbortSignal, onSent = () => {}) {
     this.#signal = signal;
+    this.#onSent = onSent;
     this.#body.promise.catch(() => {}); // nobody reads it if there is no head
     signal.addEventListener("abort", () => this.#abort(signal.reason), { once: true });
   }
@@ -57,6 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#onSent();
     if (this.#signal.aborted) controller.abort(this.#signal.reason);
   }
 

@@ -39,8 +39,8 @@ export interface Call<T> extends CallOptions {
   kind: string;
   /** Whether it loads a page, which has its own cooldown. */
   isPage?: boolean | undefined;
-  /** Makes the call. The signal aborts when no caller waits for it. */
-  run(signal: AbortSignal): Promise<T>;
+  /** Makes the call. The signal aborts when no caller waits for it. `onSent`: as in `Connections.request`. */
+  run(signal: AbortSignal, onSent: () => void): Promise<T>;
 }
 
 /** The result of a call, and when it started and was answered. */
@@ -123,7 +123,7 @@ export class Flights {
       try {
         flight.depart();
         const start = startedNow(this.#clock);
-        const value = await run(flight.signal);
+        const value = await run(flight.signal, slot.sent);
         slot.succeeded();
         return { value, ...answeredNow(start, this.#clock) };
       } catch (error) {

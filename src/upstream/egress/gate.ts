@@ -46,8 +46,10 @@ interface GatedCall {
   waiting: Waiting;
 }
 
-/** Permission for one call to start now. One of the two methods must be called when it is over. */
+/** Permission for one call to start now. `succeeded` or `failed` must be called when it is over. */
 interface Slot {
+  /** The request leaves only now, as its connection had to be made first: the next call keeps its distance. */
+  sent(): void;
   succeeded(): void;
   /** Returns the error for the callers: if the call was throttled, one with the rest of the cooldown. */
   failed(error: unknown): unknown;
@@ -216,6 +218,9 @@ export class Gate {
     this.#telemetry.upstream.callStarted(this.#egress, lane, lateMs);
     if (lane === "poll" && lateMs > this.#settings.maxLatenessMs) this.#warnLate(now, lateMs);
     call.resolve({
+      sent: () => {
+        this.#lastStartAt = Math.max(this.#lastStartAt, this.#clock.monotonic());
+      },
       succeeded: () => {
         this.#land(lane);
         this.#cooldown.succeeded(call.kind);

@@ -67,14 +67,17 @@ export class Transport {
     this.#hasOthers = hasOthers;
   }
 
-  /** The answer, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
-  async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+  /**
+   * The answer, whatever its status. `onSent`: as in `Connections.request`. Rejects with `UpstreamError`
+   * "unusable", or the signal's reason.
+   */
+  async send(request: UpstreamRequest, signal: AbortSignal, onSent?: () => void): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
     const { host, hostname } = new URL(request.url);
     using deadline = new Deadline(this.#clock, request.deadlineMs);
     let answer: IncomingAnswer | undefined;
     try {
-      answer = await this.#connections.request(request, deadline.or(signal));
+      answer = await this.#connections.request(request, deadline.or(signal), onSent);
       this.#breaks = 0;
       const { status, header } = answer;
       return {

@@ -29,6 +29,17 @@ describe("upstream request spacing: at least 250 ms apart", () => {
     assert.deepEqual(starts.at(-1), { name: "b", at: 400 });
   });
 
+  it("counts from the moment at which a request leaves, after its connection is made", async () => {
+    const { clock, call, starts } = gateBench();
+    const done = Promise.all([call("a", { leavesAfterMs: 100, takesMs: 500 }), call("b"), call("c")]);
+    await clock.advance(1000);
+    await done;
+    assert.deepEqual(
+      starts.map(({ at }) => at),
+      [0, 350, 600],
+    );
+  });
+
   it("delays no call if the clock was set back", async () => {
     const { clock, call, starts } = gateBench();
     await clock.advance(30_000);
