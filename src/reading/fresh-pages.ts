@@ -61,8 +61,10 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 /** Items, and when they were read. */
 export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
 
-/** An answer, perhaps completed from a page; `above` is that page's. */
-export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above">;
+/**
+ * An answer, perhaps completed from a page; `above` is that page's, and `left` what it shows beyond the answer.
+ */
+export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above"> & { left?: readonly Item[] };
 
 /**
  * The batches of the pages and of what follows them. The last page's token brings the messages since that

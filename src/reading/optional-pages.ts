@@ -38,8 +38,6 @@ interface OptionalPagesParts {
 export class OptionalPages {
   readonly #videoId: string;
   readonly #parts: OptionalPagesParts;
-  /** What the page of a late answer has shown beyond it. */
-  #left: readonly Item[] = [];
 
   constructor(videoId: string, parts: OptionalPagesParts) {
     this.#videoId = videoId;
@@ -62,21 +60,7 @@ export class OptionalPages {
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const { items, left } = completeInOrder(batch.items, shown, heldSince);
-    this.#left = left;
-    return { ...batch, items, above: page.above, position: page.position };
-  }
-
-  /** The answer, with what the page of the one before it has shown beyond that: it may not bring this itself. */
-  withLeft(batch: PollAnswer): PollAnswer {
-    const left = this.takeLeft();
-    return left.length === 0 ? batch : { ...batch, items: mergeInOrder(left, batch.items) };
-  }
-
-  /** What the page of the last answer has shown beyond it, if no answer follows. */
-  takeLeft(): readonly Item[] {
-    const left = this.#left;
-    this.#left = [];
-    return left;
+    return { ...batch, items, left, above: page.above, position: page.position };
   }
 
   /**

@@ -245,8 +245,7 @@ export class Poller {
   }
 
   /** Stores an answer, in one list with the page that it follows. */
-  async #storeAnswer(answered: PollAnswer, options: CallOptions): Promise<Next> {
-    const batch = this.#optional.withLeft(answered);
+  async #storeAnswer(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
@@ -257,6 +256,7 @@ export class Poller {
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
     const batches = this.#timeline.observe(answer, intervalMs);
     const added = await this.#append(batches, answer.position, options.signal);
+    this.#timeline.keepLeft(answer);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#advanced(now);
@@ -363,16 +363,16 @@ export class Poller {
     return waits;
   }
 
-  /** Stores the batches in hand, or else the pages that no answer has followed. */
-  #appendInHand(signal: AbortSignal): Promise<unknown> {
+  /** At a stop: stores the batches in hand, or else the pages that no answer has followed. */
+  async #appendInHand(signal: AbortSignal): Promise<void> {
     const inHand = this.#inHand;
-    if (!inHand) return this.#appendPendingPages(signal);
-    return this.#append(inHand.batches, inHand.position, signal);
+    if (inHand) await this.#append(inHand.batches, inHand.position, signal);
+    else if (this.#timeline.hasPages) await this.#appendPendingPages(signal);
   }
 
   /** Stores the items of pages that no answer has followed. */
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
-    if (!this.#timeline.hasPages) return;
+    if (!this.#timeline.hasUnstored) return;
     this.#parts.telemetry.mark("pages: stored alone");
     // The other calls have brought nothing.
     this.#startedAt = this.#timeline.lastPageStartedAt ?? this.#startedAt;
@@ -443,8 +443,6 @@ export class Poller {
 
   async #end(gap: Gap | undefined, signal: AbortSignal): Promise<"over"> {
     await this.#appendPendingPages(signal);
-    const left = this.#optional.takeLeft();
-    if (left.length > 0) await this.#append([{ items: left }], this.#position, signal);
     await this.#parts.appender.end(gap, this.#progressAt(this.#position), signal);
     return "over";
   }

@@ -7,6 +7,7 @@ import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
+import { mergeInOrder } from "../upstream/order.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import type { Fault } from "../upstream/upstream-error.ts";
 import {
@@ -21,7 +22,7 @@ import {
   withAnswer,
   withPage,
 } from "./fresh-pages.ts";
-import type { Gap, ReadBatch } from "./gap.ts";
+import { areJoined, type Gap, type ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
 
@@ -92,6 +93,8 @@ export class ReadingTimeline {
    * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
    */
   #pages: readonly FreshPage[] = [];
+  /** What the page of the last answer has shown beyond it. The next answer brings what is in between. */
+  #left: FreshPage | undefined;
   /** Wall time of the last answer that brought something new, in milliseconds since 1970. */
   #newsAt: number;
   /** The reason for a gap, if the next answer is late. */
@@ -120,6 +123,11 @@ export class ReadingTimeline {
   /** Whether there are pages that no answer has followed yet. */
   get hasPages(): boolean {
     return this.#pages.length > 0;
+  }
+
+  /** Whether there are messages that are not stored yet, if no answer follows. */
+  get hasUnstored(): boolean {
+    return this.hasPages || this.#left !== undefined;
   }
 
   /** When the last of these pages that shows a message was asked for; undefined if none does. */
@@ -161,15 +169,37 @@ export class ReadingTimeline {
     const [first, rest] = inTurn(answer, this.#windowMs);
     const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutAtAll(answer, withAnswer(this.#pages, first, before, this.#mark));
+    const batches = cutAtAll(answer, this.#behindLeft(first, before));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
+  /** The batches of the pages and of this answer. A gap can only be behind what the last page has left. */
+  #behindLeft(answer: Read, before: SpanBefore): readonly ReadBatch[] {
+    const left = this.#left;
+    const isNext = !this.hasPages && (before.isInTime || areJoined(left?.items ?? [], answer.items));
+    if (!left || !isNext) return withAnswer(this.#allPages, answer, before, this.#mark);
+    return [{ items: mergeInOrder(left.items, answer.items), above: answer.above }];
+  }
+
+  /** The pages, and before them what the last answer's page has left. */
+  get #allPages(): readonly FreshPage[] {
+    if (!this.#left) return this.#pages;
+    return this.#pages.reduce<readonly FreshPage[]>(
+      (before, page) => withPage(before, page, this.#mark),
+      [this.#left],
+    );
+  }
+
+  /** The answer is stored, without what its page shows beyond it. */
+  keepLeft({ left = [], ...times }: CompleteAnswer): void {
+    this.#left = left.length > 0 ? { ...times, items: left, above: undefined, gap: undefined } : undefined;
+  }
+
   /** The batches of the pages, if no answer follows them. */
   pagesAlone(): readonly ReadBatch[] {
-    return toBatches(this.#pages);
+    return toBatches(this.#allPages);
   }
 
   /**
@@ -180,6 +210,7 @@ export class ReadingTimeline {
     const { startedAt } = this.#lateAnswers.last;
     if (this.#lastRead.startedAt > startedAt) this.#lateAnswers.answered(this.#lastRead);
     this.#pages = [];
+    this.#left = undefined;
   }
 
   /** Something has happened that decides the reason of a gap that follows. */

@@ -164,8 +164,8 @@ export class Stage {
   }
 
   /**
-   * The backfills of several chats mix by time, and each keeps its own order: a message without a time has that
-   * of the one before it.
+   * The backfills of several chats mix by time, and each keeps its own order: a message without a time has
+   * that of the one before it.
    */
   #mixByTime(): void {
     const latest = new Map<string, number>();

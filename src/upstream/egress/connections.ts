@@ -34,8 +34,8 @@ export interface Connections {
   /** The proxy through which a host is asked, without its credentials; undefined if it is asked directly. */
   proxyOf?(hostname: string): string | undefined;
   /**
-   * `onSent`: called when the request is written to its connection, which may take a while to be made. Rejects
-   * with the connection's error (it, or a cause, has the system's code), or the signal's reason.
+   * `onSent`: called when the request is written to its connection, which may take a while to be made.
+   * Rejects with the connection's error (it, or a cause, has the system's code), or the signal's reason.
    */
   request(request: OutgoingRequest, signal: AbortSignal, onSent?: () => void): Promise<IncomingAnswer>;
   close(): Promise<void>;

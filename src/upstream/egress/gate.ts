@@ -48,7 +48,7 @@ interface GatedCall {
 
 /** Permission for one call to start now. `succeeded` or `failed` must be called when it is over. */
 interface Slot {
-  /** The request leaves only now, as its connection had to be made first: the next call keeps its distance. */
+  /** The request leaves only now, as its connection had to be made: the next call keeps its distance. */
   sent(): void;
   succeeded(): void;
   /** Returns the error for the callers: if the call was throttled, one with the rest of the cooldown. */

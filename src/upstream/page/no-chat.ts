@@ -68,7 +68,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   const playability = dig(player, "playabilityStatus");
   const status = dig(playability, "status");
   const stream = streamIn(player);
-  // Of a video that is not for everybody, a page may leave out whether it is a stream.
+  // A page of a video that is not for everybody may leave out whether it is a stream.
   const isUnsaid = stream === "never" && dig(player, "videoDetails", "isLiveContent") !== false;
   const hidden = stream && !isUnsaid ? OF_HIDDEN[stream] : "hidden";
   if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {

@@ -160,7 +160,10 @@ describe("a page and the answer that follows it", () => {
     assert.equal(requestsOf(relay, "popout").length, 2);
   }
 
-  it("lose nothing that the page of a late answer shows, though no answer brings it", async () => {
+  it("lose nothing that the page of a late answer shows, though no answer brings it", () => left(false));
+  it("keep it before the gap if the next answer is late, too", () => left(true));
+
+  async function left(isLateAgain: boolean): Promise<void> {
     const { relay, saidFrom, chat, viewer } = await throttled();
     chat.change({ page: 20, holdsMs: 1000 });
     const before = requestsOf(relay, "get_live_chat").length;
@@ -169,11 +172,18 @@ describe("a page and the answer that follows it", () => {
       await relay.advance(1000);
     }
     assert.equal(requestsOf(relay, "get_live_chat").length, before, "the cooldown takes half a minute");
-    await relay.advance(15_000);
-    const [first, second, gap, ...read] = viewer.ids;
-    assert.deepEqual([first, second, gap?.startsWith("gap:")], ["1", "2", true]);
-    assert.deepEqual(read.map(Number), numbers(10, 29));
-  });
+    await relay.requested("popout", { finished: true });
+    await relay.requested("get_live_chat", { finished: true }); // of all messages, by the page's token
+    if (isLateAgain) {
+      relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+      await relay.advance(10_000);
+      chat.say(saidFrom(30, 59));
+      await relay.advance(120_000);
+    } else await relay.advance(15_000);
+    const read = viewer.ids.map((id) => (id.startsWith("gap:") ? "gap" : Number(id)));
+    const rest = isLateAgain ? ["gap", ...numbers(40, 59)] : [];
+    assert.deepEqual(read, [1, 2, "gap", ...numbers(10, 29), ...rest]);
+  }
 
   it("are read if the `Date` of the late answer is not of the form that servers write", async () => {
     const { relay, saidFrom, chat, viewer } = await throttled();
