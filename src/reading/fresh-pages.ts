@@ -61,9 +61,7 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 /** Items, and when they were read. */
 export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
 
-/**
- * An answer, perhaps completed from a page; `above` is that page's, and `left` what it shows beyond the answer.
- */
+/** An answer, perhaps completed from a page; `above` is that page's, and `left` is beyond the answer. */
 export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above"> & { left?: readonly Item[] };
 
 /**

@@ -93,7 +93,7 @@ export class ReadingTimeline {
    * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
    */
   #pages: readonly FreshPage[] = [];
-  /** What the page of the last answer has shown beyond it. The next answer brings what is in between. */
+  /** What the page of the last answer has shown beyond it. The next answer brings the messages between. */
   #left: FreshPage | undefined;
   /** Wall time of the last answer that brought something new, in milliseconds since 1970. */
   #newsAt: number;

@@ -27,7 +27,10 @@ export class FollowedRoom implements Followed {
   readonly #left = new AbortController();
   readonly #restMs: number;
 
-  /** `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others. */
+  /**
+   * `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others, once nobody
+   * owns the room.
+   */
   constructor(room: Room, parts: OwnedRoomParts, restMs = 0) {
     this.room = room;
     this.#parts = parts;
@@ -44,10 +47,12 @@ export class FollowedRoom implements Followed {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { key } = this.room;
     const over = AbortSignal.any([this.#left.signal, stopped]);
-    await clock.sleep(this.#restMs, over).catch(() => {});
+    let restMs = this.#restMs;
     while (!over.aborted) {
       try {
         await store.ownership.freed(key, over);
+        await clock.sleep(restMs, over);
+        restMs = 0;
         await egresses.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(key, this.#parts, this.room);

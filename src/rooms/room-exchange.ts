@@ -9,7 +9,7 @@ import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
 import { HAND_ON } from "./entry-host.ts";
 import { OUT_MS } from "./opening/opening-yield.ts";
-import type { OwnedRoomParts } from "./owned-room.ts";
+import type { OwnedRoom, OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 
 /**
@@ -18,6 +18,8 @@ import type { Rooms } from "./rooms.ts";
  */
 const HAND_ON_MS = 1000;
 const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
+/** After a silence of this length, a call shows before `OUT_MS` whether the upstream is reached. */
+const TRY_OUT_MS = 8000;
 /**
  * If this instance must take back a room within this time after it handed the room on because of the load,
  * the hand-on had no effect: no room is handed on for that reason during the next `IN_VAIN_MS`.
@@ -72,7 +74,9 @@ export class RoomExchange {
       await clock.sleep(HAND_ON_MS, signal).catch(() => {});
       if (signal.aborted || this.#rooms.isDraining) continue;
       try {
-        const wanted = await this.#wantedElsewhere(this.#rooms.ownedEntries().filter(this.#isOut));
+        const owned = this.#rooms.ownedEntries();
+        await this.#tryForWaiting(owned, signal);
+        const wanted = await this.#wantedElsewhere(owned.filter(this.#isOut));
         if (wanted.length > 0) egresses.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
@@ -85,13 +89,23 @@ export class RoomExchange {
 
   /**
    * Whether this instance cannot reach the upstream for the room. One that waits for its chat asks so seldom
-   * that it learns this from the other rooms.
+   * that it learns this from other calls.
    */
   #isOut = ({ owned }: VideoEntry): boolean => {
     if (owned === undefined) return false;
-    const isWaiting = owned.reading.absence !== undefined;
-    return owned.egress.outMs > OUT_MS || (isWaiting && this.#parts.egresses.isCutOff);
+    const { egresses } = this.#parts;
+    const isNoneReached = egresses.isCutOff || egresses.outMs > OUT_MS;
+    return owned.egress.outMs > OUT_MS || (isWaiting(owned) && isNoneReached);
   };
+
+  /** Makes such calls if rooms that others want wait for their chats, and none was answered for a while. */
+  async #tryForWaiting(entries: readonly VideoEntry[], signal: AbortSignal): Promise<void> {
+    const { egresses } = this.#parts;
+    if (egresses.isCutOff || egresses.unreachedMs < TRY_OUT_MS) return;
+    const waiting = entries.filter(({ owned }) => owned !== undefined && isWaiting(owned));
+    const wanted = await this.#wantedElsewhere(waiting);
+    if (wanted.length > 0) egresses.tryOut(signal);
+  }
 
   /**
    * A room to hand on because this instance reads too many. After one came back, undefined for a while:
@@ -122,4 +136,9 @@ export class RoomExchange {
     const keys = entries.flatMap(({ room }) => room?.key ?? []);
     return [...(await this.#parts.store.ownership.wantedElsewhere(keys))];
   }
+}
+
+/** Whether the room waits for its chat. */
+function isWaiting({ reading }: OwnedRoom): boolean {
+  return reading.absence !== undefined;
 }

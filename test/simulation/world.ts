@@ -45,7 +45,7 @@ const INSPECT_MS = 15_000;
 const RELAYED_MS = 60_000;
 /** How long each life of the service takes to load what makes connections. */
 const LOADING_MS = 150;
-/** Less than the spacing of calls in any run, as a request that leaves after the next one keeps no distance. */
+/** Less than the spacing of calls: a request that leaves after the next one can keep no distance. */
 const CONNECTING_MS = 40;
 /** The number of streams that end, and have a replay. */
 const FINISHED = 2;

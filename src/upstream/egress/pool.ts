@@ -72,6 +72,29 @@ export class EgressPool {
     return this.#reaching !== undefined;
   }
 
+  /** Milliseconds since the upstream last answered any call. Without calls, the value has no meaning. */
+  get unreachedMs(): number {
+    return Math.min(...this.#all.map(({ silence }) => silence.ms));
+  }
+
+  /** For how long no egress has reached the upstream, in milliseconds, as far as their calls have shown. */
+  get outMs(): number {
+    return Math.min(...this.#all.map(({ silence }) => silence.knownMs));
+  }
+
+  /**
+   * Every egress asks for a small page, if it does not yet, and again if that call is lost: `outMs` then
+   * shows whether one reaches the upstream.
+   */
+  tryOut(signal: AbortSignal): void {
+    for (const egress of this.#all) {
+      const ask = () => egress.trial(signal, 0);
+      void ask()
+        .catch(ask)
+        .catch(() => {}); // its `Silence` knows
+    }
+  }
+
   /** The upstream has not been reached for long: from now on `reachable` waits until it is again. */
   cutOff(): void {
     if (this.#reaching) return;

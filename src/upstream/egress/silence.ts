@@ -39,6 +39,15 @@ export class Silence {
     return egress.#unansweredAt === undefined ? 0 : Math.min(this.ms, egress.ms);
   }
 
+  /**
+   * For how long the upstream has not answered, in milliseconds; 0 while the failed calls since then may be a
+   * single lost one, which is then repeated.
+   */
+  get knownMs(): number {
+    const failedMs = this.#clock.monotonic() - (this.#unansweredAt ?? Number.POSITIVE_INFINITY);
+    return failedMs < RETRIED_MS ? 0 : this.ms;
+  }
+
   /** The caller wants to call. */
   asked(): void {
     this.#askedAt ??= this.#clock.monotonic();

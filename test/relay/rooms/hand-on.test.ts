@@ -111,6 +111,41 @@ test("an owner that has lost the upstream leaves a room, too, that waits for its
   await world.upstream.close();
 });
 
+/**
+ * Both instances have a viewer of a room that waits for its chat, the only one of the first instance, which
+ * calls for nothing else in the next 25 s.
+ */
+async function waitingRoomOfFirst() {
+  const instances = await roomOfFirst(10); // one address each
+  const { world, first, until, videoId } = instances;
+  world.liveRooms.find((room) => room.videoId === videoId)?.chat.change({ kind: "off" });
+  await until(33_000); // it has just tried to record a chat
+  assert.equal(first.life?.rooms.entryOf(videoId)?.roomState, "waiting");
+  return instances;
+}
+
+for (const how of ["lost", "refused"] as const)
+  test(`an owner that only waits for a chat leaves it in time, too, once its calls are ${how}`, async () => {
+    const { world, first, second, now, reads, until, videoId } = await waitingRoomOfFirst();
+    for (const address of first.addresses) world.network[how].add(address);
+    await until(now() + 22_000); // before the next look
+    assert.ok(reads(second, videoId));
+    await world.upstream.close();
+  });
+
+test("an owner that only waits for a chat asks seldom whether it reaches the upstream, and one lost call does not count", async () => {
+  const { world, first, now, reads, until, videoId, address } = await waitingRoomOfFirst();
+  const { requests } = world.upstream;
+  const tries = () => requests.filter(({ path }) => path === "/sw.js").length;
+  const before = tries();
+  world.upstream.fault({ on: "sw.js", from: address, times: 1, as: "reset" });
+  await until(now() + 25_000);
+  assert.ok(reads(first, videoId));
+  assert.ok(tries() > before && tries() - before <= 4, `${tries() - before}`);
+  assert.ok(!world.journal.lines.some((line) => line.includes("no egress reaches")));
+  await world.upstream.close();
+});
+
 test("an instance that follows a room says that it waits for its chat while its owner does", async () => {
   const { world, second, until, videoId } = await roomOfFirst(10);
   const { chat } = world.liveRooms.find((room) => room.videoId === videoId) ?? assert.fail();

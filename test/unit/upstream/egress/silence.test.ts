@@ -47,4 +47,17 @@ describe("the silence of the upstream for a room", () => {
     room.continue(left);
     assert.equal(room.knownBeside(new Silence(clock), CALL_MS), 7000);
   });
+
+  it("of an egress is known once a failed call could have been repeated, and not while no call failed", async () => {
+    const { clock, room } = silences();
+    await clock.advance(10_000);
+    assert.equal(room.knownMs, 0);
+    room.unanswered();
+    await clock.advance(999);
+    assert.equal(room.knownMs, 0);
+    await clock.advance(1);
+    assert.equal(room.knownMs, 11_000);
+    room.end();
+    assert.equal(room.knownMs, 0);
+  });
 });
