@@ -28,8 +28,8 @@ export class FollowedRoom implements Followed {
   readonly #restMs: number;
 
   /**
-   * `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others, once nobody
-   * owns the room.
+   * `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others, once
+   * nobody owns the room.
    */
   constructor(room: Room, parts: OwnedRoomParts, restMs = 0) {
     this.room = room;
