@@ -5,8 +5,7 @@ import type { VisitOutcome } from "./multiplex-viewer.ts";
 
 /**
  * What the client of a connection with several chats has of each video. Each is sent once, by the first that
- * names it. After the end of one that the request names, it is a channel's, which goes on after ends and
- * failures.
+ * names it. When the chat of a requested video ends, a channel of the connection may send the video on.
  */
 export class SentVideos {
   readonly #owners = new Map<string, unknown>();

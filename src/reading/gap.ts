@@ -10,8 +10,9 @@
  *   (`withAnswer`);
  * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
  * - between Top chat and the answer with all messages, if that was late (`timeline.ts`);
- * - before a page that says that the chat is off, as before a fresh page, or if that was late when the chat
- *   is opened; before one that says that it is over, if that was late;
+ * - before a page that says that the chat is off: in an open room as before a fresh page, at an opening if
+ *   the page was late;
+ * - before a page that says that the chat is over, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).

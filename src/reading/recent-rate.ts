@@ -29,8 +29,8 @@ export class RecentRate {
 
   /**
    * `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. `saidAt`:
-   * when the messages of the opening were said, on the monotonic clock. The rate counts those behind the
-   * first one, and the time since then, unless they are too few.
+   * when the messages of the opening were said, on the monotonic clock. They give a rate, all but the first
+   * one by the time since that, if there are at least `MIN_SHOWN`.
    */
   constructor(hasAnswer: boolean, now: number, saidAt: readonly number[] = []) {
     const shown = saidAt.length < MIN_SHOWN ? [] : saidAt.toSorted((one, other) => one - other);

@@ -8,12 +8,6 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningQueue } from "./opening/opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 
-/**
- * Handing a room on: the maximum time for its current poll, and how long this instance then leaves the room
- * to others.
- */
-export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
-
 export interface EntrySettings {
   /**
    * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.

@@ -11,7 +11,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
-import { type EntryHost, HAND_ON } from "./entry-host.ts";
+import type { EntryHost } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
 import { WaitingViewers } from "./opening/waiting-viewers.ts";
@@ -202,15 +202,18 @@ export class VideoEntry {
     this.#dropExpired();
   }
 
-  /** Hands the room on, if this instance reads it, and leaves it to the others for a while. */
-  async handOn(): Promise<void> {
+  /**
+   * Hands the room on, if this instance reads it. `limitMs`: the maximum time for its current poll. `restMs`:
+   * how long it is then left to the others.
+   */
+  async handOn(limitMs: number, restMs: number): Promise<void> {
     const { owned } = this;
     if (!owned) return;
-    this.#leaving = owned.windDown(HAND_ON.limitMs).finally(() => {
+    this.#leaving = owned.windDown(limitMs).finally(() => {
       this.#leaving = undefined;
       this.#lingerIfIdle();
     });
-    this.#giveWay(owned, HAND_ON.restMs);
+    this.#giveWay(owned, restMs);
     await this.#leaving;
   }
 

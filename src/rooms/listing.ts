@@ -115,7 +115,8 @@ function listedRoom(
     messages: head - floor,
     firstAt: iso(firstAt),
     lastAt: iso(lastAt),
-    viewers: local?.viewers ?? 0,
+    // While the video's other chat opens, those who wait for that are viewers of none.
+    viewers: state === "ended" && local?.state === "bootstrapping" ? 0 : (local?.viewers ?? 0),
     lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
     ...(isKept && { kept: true }),

@@ -7,7 +7,6 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
-import { HAND_ON } from "./entry-host.ts";
 import { OUT_MS } from "./opening/opening-yield.ts";
 import type { OwnedRoom, OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
@@ -17,6 +16,10 @@ import type { Rooms } from "./rooms.ts";
  * again.
  */
 const HAND_ON_MS = 1000;
+/** The maximum time for the current poll of a room that is handed on. */
+const LAST_POLL_MS = 2000;
+/** How long this instance then leaves the room to the others. */
+const REST_MS = 2000;
 const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
 /** After a silence of this length, a call shows before `OUT_MS` whether the upstream is reached. */
 const TRY_OUT_MS = 8000;
@@ -80,7 +83,7 @@ export class RoomExchange {
         if (wanted.length > 0) egresses.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
-        await Promise.all(wanted.map((key) => this.#rooms.entryOf(key)?.handOn()));
+        await Promise.all(wanted.map((key) => this.#rooms.entryOf(key)?.handOn(LAST_POLL_MS, REST_MS)));
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; the next round tries again
       }
@@ -128,7 +131,7 @@ export class RoomExchange {
   /** Whether the room was handed on so recently that it is left to the other instances. */
   #isLeftToOthers(key: ChatKey): boolean {
     const at = this.#handedOn.get(key) ?? Number.NEGATIVE_INFINITY;
-    return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
+    return this.#parts.clock.monotonic() < at + REST_MS;
   }
 
   async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<ChatKey[]> {

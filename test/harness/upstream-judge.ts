@@ -93,8 +93,8 @@ class Address {
   lastAt = Number.NEGATIVE_INFINITY;
   /** The time of the last answer of a working upstream. */
   answeredAt = Number.NEGATIVE_INFINITY;
-  /** The time of the last call that got no connection. */
-  unconnectedAt = Number.NEGATIVE_INFINITY;
+  /** The time of the last call that got no connection, or no answer in time. */
+  unreachedAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
   #fullSince: number | undefined;
 
@@ -233,13 +233,13 @@ export class UpstreamJudge {
   }
 
   /**
-   * Whether a cooldown, or another call without a connection, came between the answer and the call with its
-   * menu's token: that call is not made then. The room stores the answer alone and takes the token behind the
-   * next one, because only beside an answer it sees that the token is silent.
+   * Whether a cooldown, or another call without a connection or an answer, came between the answer and the
+   * call with its menu's token: that call is not made then. The room stores the answer alone and takes the
+   * token behind the next one, because only beside an answer it sees that the token is silent.
    */
   #hasPaused({ egress, at }: Offer): boolean {
     const own = this.#addresses.values().filter((other) => other.egress === egress);
-    return own.some(({ pauses, unconnectedAt }) => pauses.chat.until > at || unconnectedAt > at);
+    return own.some(({ pauses, unreachedAt }) => pauses.chat.until > at || unreachedAt > at);
   }
 
   #judge(call: Call): void {
@@ -283,8 +283,8 @@ export class UpstreamJudge {
     this.#journal.note(
       `failed ${call.videoId} ${call.name} ${error instanceof Error ? error.message : error}`,
     );
-    const isUnconnected = error instanceof Error && error.message.startsWith("connect ");
-    if (isUnconnected) call.address.unconnectedAt = this.#scheduler.monotonic();
+    const isUnreached = error instanceof Error && /^connect |^not done within /.test(error.message);
+    if (isUnreached) call.address.unreachedAt = this.#scheduler.monotonic();
     this.#landed(call);
   }
 

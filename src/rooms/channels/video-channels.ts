@@ -21,8 +21,9 @@ import { readVideo } from "../../store/stored-video.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 
-/** How long an answer counts; one that YouTube has failed only keeps the next one waiting. */
+/** How long an answer counts. */
 const ANSWER_MS = 600_000;
+/** How long no further question follows one that YouTube has failed to answer. */
 const FAILED_MS = 30_000;
 /** More videos than an address of the service can load the pages of in ten minutes. */
 const MAX_ANSWERS = 10_000;

@@ -61,7 +61,7 @@ interface OwnEgress extends Pick<Egress, "name" | "cooldownLeftMs" | "trial"> {
 
 export class Breaker {
   readonly #egress: OwnEgress;
-  readonly #pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached">;
+  readonly #pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached" | "assumeReached">;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** The rooms whose last call failed since the last answer. */
@@ -75,7 +75,7 @@ export class Breaker {
 
   constructor(
     egress: OwnEgress,
-    pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached">,
+    pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached" | "assumeReached">,
     { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
   ) {
     this.#egress = egress;
@@ -273,7 +273,7 @@ export class Breaker {
     if (signal.aborted) return;
     if (failure === undefined || isAnswer(failure)) this.answered();
     else if (this.#egress.cooldownLeftMs(true) > MAX_WAIT_MS && this.#egress.cooldownLeftMs() === 0) {
-      this.#pool.reached(false);
+      this.#pool.assumeReached();
       this.#end();
     } else if (this.#outage?.trial === trial) this.#endTrial(failure);
   }

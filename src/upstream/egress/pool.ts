@@ -103,12 +103,20 @@ export class EgressPool {
     for (const { breaker } of this.#all) breaker.cutOff();
   }
 
-  /** The upstream answered by any egress. `isKnown`: not if only no call is possible that would show it. */
-  reached(isKnown = true): void {
-    if (!this.#reaching) return;
-    if (isKnown) this.#telemetry.upstream.reached();
-    else this.#telemetry.upstream.untried();
-    this.#reaching.resolve();
+  /** The upstream answered by any egress. */
+  reached(): void {
+    if (this.#reaching) this.#telemetry.upstream.reached();
+    this.#endCutOff();
+  }
+
+  /** No call is possible for now that would show whether the upstream is reached: it counts as reached. */
+  assumeReached(): void {
+    if (this.#reaching) this.#telemetry.upstream.untried();
+    this.#endCutOff();
+  }
+
+  #endCutOff(): void {
+    this.#reaching?.resolve();
     this.#reaching = undefined;
   }
 

@@ -575,7 +575,7 @@ test("a room without viewers here is handed on after the poll in hand is stored"
   relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 500 } });
   chat.say(1);
   while (requests.length === polls) await relay.advance(10);
-  await relay.when(relay.rooms.entryOf("no-viewers1")?.handOn() ?? assert.fail());
+  await relay.when(relay.rooms.entryOf("no-viewers1")?.handOn(2000, 2000) ?? assert.fail());
   const said = chat.ledger.map(({ id }) => id);
   assert.deepEqual(
     (await relay.stored("no-viewers1")).map(({ id }) => id),

@@ -36,7 +36,11 @@ function breakerOf({ roomCount = 20, pageCooldownMs = () => 0, ...given }: Given
   const cooldownLeftMs = (isPage = false) => (isPage ? pageCooldownMs() : 0);
   const egress = { name: "direct", load: { roomCount }, cooldownLeftMs, trial };
   const reached: boolean[] = [];
-  const pool = { isSingle: true, isCutOff, reached: (isKnown = true) => void reached.push(isKnown) };
+  const pool = {
+    ...{ isSingle: true, isCutOff },
+    reached: () => void reached.push(true),
+    assumeReached: () => void reached.push(false),
+  };
   return { clock, reached, breaker: new Breaker(egress, pool, { clock, telemetry }) };
 }
 
