@@ -255,11 +255,12 @@ export class ChannelViewer {
    * How the connection's own chat of this video ended, as a visit from which the channel goes on. Only the
    * first call after the end says it; undefined otherwise, and if the chat goes on after its end.
    */
-  #takenFrom({ videoId = "", isReopened }: Broadcast): LastVisit {
+  #takenFrom(broadcast: Broadcast): LastVisit {
+    const { videoId = "", isReopened } = broadcast;
     const outcome = this.#connection?.sent.outcomeOf(videoId);
     if (!outcome || this.#takenOver.has(videoId)) return undefined;
     this.#takenOver.add(videoId);
-    return isReopened ? undefined : this.#report(videoId, outcome, undefined);
+    return isReopened ? undefined : this.#report(broadcast, outcome, undefined);
   }
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
@@ -344,11 +345,7 @@ export class ChannelViewer {
       return lastVisit;
     }
     if (outcome) this.#awaited = undefined; // from here on, the channel's watch says why it waits
-    const got = this.#report(
-      writer.videoId,
-      outcome,
-      isRest || lastVisit === "goingOn" ? "stored" : undefined,
-    );
+    const got = this.#report(broadcast, outcome, isRest || lastVisit === "goingOn" ? "stored" : undefined);
     const isBounded = !(outcome instanceof Error) && outcome?.state === "bounded";
     if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
     const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
@@ -372,10 +369,11 @@ export class ChannelViewer {
 
   /**
    * Reports to the watch how a visit ended. Returns what the visit gave the viewer: `onFailure` if the room
-   * failed, or could not be entered.
+   * failed, or could not be entered. The watch needs no word of a broadcast that it has turned from.
    */
-  #report(videoId: string, outcome: VisitOutcome | undefined, onFailure: LastVisit): LastVisit {
+  #report(broadcast: Broadcast, outcome: VisitOutcome | undefined, onFailure: LastVisit): LastVisit {
     const { rooms, watch } = this.#parts;
+    const { videoId = "", next } = broadcast;
     if (outcome instanceof ChatAbsent) {
       watch.failed(videoId, outcome);
       return onFailure;
@@ -388,12 +386,12 @@ export class ChannelViewer {
       case "bounded":
         return outcome.chat === "resumable" ? "goingOn" : "stored";
       case "ended":
-        watch.ended(videoId);
+        if (!next) watch.ended(videoId);
         return "end";
       case "failed": {
         if (rooms.goesOn(videoId)) return undefined; // this viewer was slow: others read its next room
         const { code, message } = outcome.error;
-        return this.#report(videoId, new RelayError(code, message), onFailure);
+        return this.#report(broadcast, new RelayError(code, message), onFailure);
       }
       default: // the room was released, or the connection to it cut
         return undefined;

@@ -363,7 +363,10 @@ export class Poller {
     return waits;
   }
 
-  /** At a stop: stores the batches in hand, or else the pages that no answer has followed. */
+  /**
+   * At a stop: stores the batches in hand, or else the pages that no answer has followed. The messages that
+   * the page of the last answer has left are not: the next owner's first answer brings those before them.
+   */
   async #appendInHand(signal: AbortSignal): Promise<void> {
     const inHand = this.#inHand;
     if (inHand) await this.#append(inHand.batches, inHand.position, signal);

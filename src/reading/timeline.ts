@@ -178,9 +178,10 @@ export class ReadingTimeline {
   /** The batches of the pages and of this answer. A gap can only be behind what the last page has left. */
   #behindLeft(answer: Read, before: SpanBefore): readonly ReadBatch[] {
     const left = this.#left;
-    const isNext = !this.hasPages && (before.isInTime || areJoined(left?.items ?? [], answer.items));
-    if (!left || !isNext) return withAnswer(this.#allPages, answer, before, this.#mark);
-    return [{ items: mergeInOrder(left.items, answer.items), above: answer.above }];
+    if (!left || this.hasPages) return withAnswer(this.#allPages, answer, before, this.#mark);
+    if (before.isInTime || areJoined(left.items, answer.items))
+      return [{ items: mergeInOrder(left.items, answer.items), above: answer.above }];
+    return [{ items: left.items }, ...withAnswer([], answer, before, this.#mark)];
   }
 
   /** The pages, and before them what the last answer's page has left. */

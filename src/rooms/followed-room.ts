@@ -16,10 +16,7 @@ import type { Followed } from "./sources.ts";
 const SPREAD_MS = 100;
 /** The further delay for each room that the instance reads, so that the least loaded one tries first. */
 const SPREAD_PER_ROOM_MS = 10;
-/**
- * How long a room that this instance has handed on is left to the others once it is free: its last poll may
- * take as long as the rest.
- */
+/** How much longer than the rest a room is left to the others: its last poll may take as long as the rest. */
 const HEAD_START_MS = 500;
 /** The wait between two tries while the store fails. */
 const RETRY_MS = 500;
@@ -49,13 +46,12 @@ export class FollowedRoom implements Followed {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { key } = this.room;
     const over = AbortSignal.any([this.#left.signal, stopped]);
+    const restsUntil = clock.monotonic() + this.#restMs + (this.#restMs > 0 ? HEAD_START_MS : 0);
     await clock.sleep(this.#restMs, over).catch(() => {});
-    let headStartMs = this.#restMs > 0 ? HEAD_START_MS : 0;
     while (!over.aborted) {
       try {
         await store.ownership.freed(key, over);
-        await clock.sleep(headStartMs, over);
-        headStartMs = 0;
+        await clock.sleep(Math.max(0, restsUntil - clock.monotonic()), over);
         await egresses.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(key, this.#parts, this.room);

@@ -101,7 +101,9 @@ export function completeInOrder(
   );
   const isOfAnswer = ({ message, isKnownByText }: Item) => isKnownByText === true && notices.has(message.id);
   const before = shown.filter(({ item, isLeft }) => !isLeft && !isOfAnswer(item));
-  const left = shown.filter(({ item, isLeft }) => isLeft && isOfOneTime(item));
+  // Only a page that reaches back to the answer shows that nothing is missing before the rest.
+  const isJoined = shown.some(({ item, isLeft }) => !isLeft && item.message.type === "chat");
+  const left = shown.filter(({ item, isLeft }) => isJoined && isLeft && isOfOneTime(item));
   return { items: mergeInOrder(before.map(itemOf), answer), left: left.map(itemOf) };
 }
 

@@ -168,15 +168,19 @@ export class Stage {
    * that of the one before it.
    */
   #mixByTime(): void {
+    const rows = [...this.#rows];
+    const timeIn = (at: unknown) => Date.parse(`${at}`) || 0;
+    /** By chat: first the earliest time, which those before it have, too. */
     const latest = new Map<string, number>();
+    for (const [{ message }] of rows.reverse()) {
+      const saidAt = timeIn(message?.details.publishedAt);
+      if (message?.source && saidAt > 0) latest.set(message.source.videoId, saidAt);
+    }
     let before = 0;
-    const timed = [...this.#rows].map((row) => {
+    const timed = rows.reverse().map((row) => {
       const { source, details } = row[0].message ?? {};
-      const [saidAt, storedAt] = [details?.publishedAt, details?.storedAt].map(
-        (at) => Date.parse(`${at}`) || 0,
-      );
-      const earliest = source ? (latest.get(source.videoId) ?? (saidAt || storedAt || 0)) : before;
-      before = Math.max(saidAt ?? 0, earliest);
+      const earliest = source ? (latest.get(source.videoId) ?? timeIn(details?.storedAt)) : before;
+      before = Math.max(timeIn(details?.publishedAt), earliest);
       if (source) latest.set(source.videoId, before);
       return { row, at: before };
     });

@@ -59,8 +59,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#onSent();
     if (this.#signal.aborted) controller.abort(this.#signal.reason);
+    else this.#onSent();
   }
 
   /** An error here or in `onResponseData` ends the exchange. */
