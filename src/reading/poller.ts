@@ -25,7 +25,7 @@ import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { PollSchedule, type ScheduleSettings } from "./poll-schedule.ts";
 import type { Shown } from "./recent-rate.ts";
-import { ReadingTimeline } from "./timeline.ts";
+import { type Awaited, ReadingTimeline } from "./timeline.ts";
 import { TokenHealth } from "./token-health.ts";
 
 export interface PollerSettings extends ScheduleSettings, LookSettings {
@@ -44,8 +44,7 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   intervalMs: number;
   /** What the chat's opening has shown, if it has just been opened. */
   opening?: Shown;
-  /** Set if the chat was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
-  awaited?: { absence: AwaitedAbsence; isNew: boolean } | undefined;
+  awaited?: Awaited | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   notHiddenAt?: number | undefined;
 }

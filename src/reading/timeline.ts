@@ -26,8 +26,8 @@ import { areJoined, type Gap, type ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
 
-/** A chat that is awaited. `isNew`: whether a page has just said so. */
-interface Awaited {
+/** A chat that was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
+export interface Awaited {
   absence: AwaitedAbsence;
   isNew: boolean;
 }
@@ -102,7 +102,7 @@ export class ReadingTimeline {
 
   /**
    * `last`: the times of the answer from which reading continues; `opening`: set if it opened the chat;
-   * `awaited`: set if the chat was off or hidden, as in `PollerStart`. `isFresh`: whether it was just read.
+   * `awaited`: set if the chat was off or hidden. `isFresh`: whether it was just read.
    */
   constructor(
     last: CallTimes & { opening?: Shown } & { awaited?: Awaited | undefined },

@@ -257,6 +257,7 @@ export class Stage {
   #limit(isBackfill: boolean): void {
     const { most, backfill } = this.#view;
     const places = isBackfill ? Math.max(1, Math.min(most, backfill)) : most;
+    if (this.#rows.size <= places) return;
     const rows = [...this.#rows.keys()];
     const gaps = rows.filter(isGap);
     for (const gap of gaps.slice(0, Math.max(0, gaps.length - places))) this.#drop(gap);
