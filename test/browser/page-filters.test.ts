@@ -302,6 +302,9 @@ describe("reading aloud", { skip: NO_CHROMIUM }, () => {
     await visit();
     await has("a-2");
     await page.clock.runFor(4000); // what the page begins with is not read
+    // Bytes of the stream, as the page's clock ran ahead of its keepalives.
+    chat.say(texts("b", 1));
+    await has("b-0");
     assert.equal(await page.locator("#aloud").count(), 0);
     assert.deepEqual(
       modules.filter((url) => url.includes("aloud")),
@@ -376,6 +379,19 @@ describe("reading aloud", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(heard, [...many, "last"].map(wordsOf));
     chat.say([deletionOf("newest")]);
     await until(page, "!document.body.textContent.includes('words of newest')");
+  });
+
+  it("says what was paid while the connection was lost", async () => {
+    const { page, chat } = pages;
+    await begin(["before"]);
+    const again = page.waitForRequest((request) => request.url().includes("/v1/stream"));
+    await page.clock.runFor(20_000); // without a keepalive
+    await again;
+    chat.say([paidAction("meanwhile", "€5.00")]);
+    await eventually(wordsOf("meanwhile"), async () => {
+      await page.clock.runFor(500);
+      return evaluate("said.at(-1)");
+    });
   });
 
   it("says no more of a chat once another is opened", async () => {

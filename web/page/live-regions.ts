@@ -8,11 +8,13 @@ import type { Aloud } from "./aloud.ts";
 const WINDOW_MS = 3000;
 const MAX_PER_SECOND = 2;
 
-/** A log that has been connected once. */
+/** A log that has been connected once since its chat was opened. */
 interface Region {
   /** When rows came, within the window. */
   arrivals: number[];
   quietUntil: number;
+  /** The rows before are those that the chat begins with: the voice leaves them out. */
+  saidFrom: number;
 }
 
 export class LiveRegions {
@@ -37,8 +39,8 @@ export class LiveRegions {
 
   /** A row that the filters show has come. `apply` changes it as later messages ask for it. */
   say(log: HTMLElement, row: Row, apply: (row: Row) => void): void {
-    const { quietUntil = 0 } = this.#regions.get(log) ?? {};
-    if (performance.now() >= quietUntil) this.#voice?.say({ log, row, apply });
+    const { saidFrom = 0 } = this.#regions.get(log) ?? {};
+    if (performance.now() >= saidFrom) this.#voice?.say({ log, row, apply });
   }
 
   /** Messages may have been deleted that are read aloud. */
@@ -49,12 +51,14 @@ export class LiveRegions {
   /** Another chat begins in this list. */
   clear(log: HTMLElement): void {
     this.#voice?.clear(log);
+    this.#regions.delete(log);
   }
 
-  /** A backfill begins: its rows are not announced. */
+  /** A backfill begins, or messages that a lost connection has missed: its rows are not announced. */
   opened(log: HTMLElement): void {
-    const { arrivals = [] } = this.#regions.get(log) ?? {};
-    this.#regions.set(log, { arrivals, quietUntil: performance.now() + WINDOW_MS });
+    const quietUntil = performance.now() + WINDOW_MS;
+    const { arrivals = [], saidFrom = quietUntil } = this.#regions.get(log) ?? {};
+    this.#regions.set(log, { arrivals, quietUntil, saidFrom });
     this.#update();
   }
 
