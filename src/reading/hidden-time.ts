@@ -5,36 +5,35 @@
 import type { ClockWitness } from "../base/clock-witness.ts";
 import type { Absence } from "../protocol/chat-standing.ts";
 
-export class HiddenTime {
-  readonly #witness: Pick<ClockWitness, "now">;
-  readonly #hiddenMs: number;
+export interface HiddenSettings {
+  /** A chat counts as over if it was hidden for this long, in milliseconds. */
+  hiddenMs: number;
+}
 
-  /** `hiddenMs`: how long a chat may be hidden before it counts as over, in milliseconds. */
-  constructor(parts: { egresses: { witness: Pick<ClockWitness, "now"> }; settings: { hiddenMs: number } }) {
-    this.#witness = parts.egresses.witness;
-    this.#hiddenMs = parts.settings.hiddenMs;
-  }
+/** The witness of the upstream's wall clock, in milliseconds since 1970. */
+interface WitnessParts {
+  egresses: { witness: Pick<ClockWitness, "now"> };
+}
 
-  /** The upstream's wall milliseconds; those of the service if the upstream does not send its own. */
-  get upstreamNow(): number {
-    return this.#witness.now;
-  }
+/**
+ * When the chat was last seen not to be hidden, once a page has said this. One that is off is not hidden.
+ * `known`: the same before the page; if it is undefined, the time begins now.
+ */
+export function notHiddenAfter({ is }: Absence, known: number | undefined, parts: WitnessParts): number {
+  const { now } = parts.egresses.witness;
+  return is === "off" ? now : (known ?? now);
+}
 
-  /**
-   * When the chat was last seen not to be hidden, once a page has said this. One that is off is not hidden.
-   * `known`: the same before the page; if it is undefined, the time begins now.
-   */
-  notHiddenAfter({ is }: Absence, known: number | undefined): number {
-    return is === "off" ? this.upstreamNow : (known ?? this.upstreamNow);
-  }
-
-  /**
-   * The standing of a chat of which a page says this: over if it was hidden for too long. `notHiddenAt`: when
-   * it was last seen not to be hidden; undefined if not known.
-   */
-  settled(absence: Absence, notHiddenAt: number | undefined): Absence {
-    if (absence.is !== "hidden" || notHiddenAt === undefined) return absence;
-    const isTooLong = this.upstreamNow - notHiddenAt >= this.#hiddenMs;
-    return isTooLong ? { ...absence, is: "over" } : absence;
-  }
+/**
+ * The standing of a chat of which a page says this: over if it was hidden for too long. `notHiddenAt`: when
+ * it was last seen not to be hidden; undefined if not known.
+ */
+export function overIfLongHidden(
+  absence: Absence,
+  notHiddenAt: number | undefined,
+  { egresses, settings }: WitnessParts & { settings: HiddenSettings },
+): Absence {
+  if (absence.is !== "hidden" || notHiddenAt === undefined) return absence;
+  const isTooLong = egresses.witness.now - notHiddenAt >= settings.hiddenMs;
+  return isTooLong ? { ...absence, is: "over" } : absence;
 }

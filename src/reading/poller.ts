@@ -12,6 +12,7 @@ import { isFenced, isUnavailable } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { EgressPool } from "../upstream/egress/pool.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
@@ -20,7 +21,7 @@ import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
-import type { HiddenTime } from "./hidden-time.ts";
+import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { PollSchedule, type ScheduleSettings } from "./poll-schedule.ts";
@@ -28,7 +29,7 @@ import type { Shown } from "./recent-rate.ts";
 import { type Awaited, ReadingTimeline } from "./timeline.ts";
 import { TokenHealth } from "./token-health.ts";
 
-export interface PollerSettings extends ScheduleSettings, LookSettings {
+export interface PollerSettings extends ScheduleSettings, LookSettings, HiddenSettings {
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
@@ -45,7 +46,7 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   /** What the chat's opening has shown, if it has just been opened. */
   opening?: Shown;
   awaited?: Awaited | undefined;
-  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  /** When the chat was last seen not to be hidden, as `notHiddenAfter` says; undefined if not known. */
   notHiddenAt?: number | undefined;
 }
 
@@ -56,7 +57,7 @@ interface PollerParts {
   appender: Appender;
   about: AboutVideo;
   hold: Hold;
-  hidden: HiddenTime;
+  egresses: Pick<EgressPool, "witness">;
   /** Milliseconds by which the room's late calls rank as more overdue. */
   priorityMs: (isQuiet: boolean) => number;
   /** Whether somebody besides a recording waits for the chat. */
@@ -92,12 +93,9 @@ export class Poller {
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
-  /**
-   * Set while the chat is off or hidden: then pages are asked for it, at intervals. `isConfirmed`: whether a
-   * page has said so, at the opening or since, and not only the checkpoint.
-   */
-  #awaited: { absence: AwaitedAbsence; waits: LookWaits; isConfirmed: boolean } | undefined;
-  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
+  #awaited: (Awaited & { waits: LookWaits }) | undefined;
+  /** When the chat was last seen not to be hidden, as `notHiddenAfter` says; undefined if not known. */
   #notHiddenAt: number | undefined;
   /** Wakes a poller that waits for its chat. */
   #wake = () => {};
@@ -125,7 +123,7 @@ export class Poller {
     this.#notHiddenAt = start.notHiddenAt;
     this.#progressedAt = start.answeredAt;
     this.#viewRead(start);
-    if (start.awaited) this.#await(start.awaited.absence, start.awaited.isNew);
+    if (start.awaited) this.#await(start.awaited);
   }
 
   /** Why the room waits for its chat; undefined if it does not. */
@@ -247,7 +245,7 @@ export class Poller {
   async #storeAnswer(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
-    this.#notHiddenAt = this.#parts.hidden.upstreamNow;
+    this.#notHiddenAt = this.#parts.egresses.witness.now;
     const now = batch.answeredAt;
     const pageItems = this.#timeline.onPages;
     const { intervalMs } = this.#schedule;
@@ -316,7 +314,7 @@ export class Poller {
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
     await this.#parts.about.told(page.video);
-    this.#notHiddenAt = this.#parts.hidden.upstreamNow;
+    this.#notHiddenAt = this.#parts.egresses.witness.now;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
     telemetry.rooms.reopened(this.#videoId, why);
@@ -331,15 +329,15 @@ export class Poller {
    * time of the last good answer. A page that says "off" is a good answer, because nothing can be said then.
    */
   async #absent(said: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
-    const { about, clock, hidden, telemetry } = this.#parts;
+    const { about, clock, telemetry } = this.#parts;
     await about.told(said.video);
-    this.#notHiddenAt = hidden.notHiddenAfter(said, this.#notHiddenAt);
-    const absence = hidden.settled(said, this.#notHiddenAt);
+    this.#notHiddenAt = notHiddenAfter(said, this.#notHiddenAt, this.#parts);
+    const absence = overIfLongHidden(said, this.#notHiddenAt, this.#parts);
     if (!mayReturn(absence)) return this.#end(this.#timeline.atEnd(this.#schedule.intervalMs), signal);
     await this.#appendPendingPages(signal);
     const before = this.#awaited;
     if (!before) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
-    const waits = this.#await(absence, true);
+    const waits = this.#await({ absence, isConfirmed: true });
     let gap: Gap | undefined;
     if (absence.is === "off") {
       const times = answeredNow(asked, clock);
@@ -354,11 +352,11 @@ export class Poller {
     return { delayMs: waits.next(await this.#parts.isWatched()) };
   }
 
-  #await(absence: AwaitedAbsence, isConfirmed: boolean): LookWaits {
+  #await(awaited: Awaited): LookWaits {
     const { clock, settings } = this.#parts;
     const waits = this.#awaited?.waits ?? new LookWaits(settings, clock);
-    this.#awaited = { absence, waits, isConfirmed };
-    this.#tokenLostBecause = absence.why;
+    this.#awaited = { ...awaited, waits };
+    this.#tokenLostBecause = awaited.absence.why;
     return waits;
   }
 

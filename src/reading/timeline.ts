@@ -26,10 +26,10 @@ import { areJoined, type Gap, type ReadBatch } from "./gap.ts";
 import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
 
-/** A chat that was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
+/** A chat that is off or hidden. `isConfirmed`: whether a page has said so, and not only the checkpoint. */
 export interface Awaited {
   absence: AwaitedAbsence;
-  isNew: boolean;
+  isConfirmed: boolean;
 }
 
 interface TimelineParts {
@@ -117,7 +117,7 @@ export class ReadingTimeline {
     this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && openingTimes(last.opening, last));
     this.#newsAt = last.wallAt;
     if (last.awaited?.absence.is === "hidden") this.on("hidden");
-    else if (last.awaited?.isNew) this.on("off");
+    else if (last.awaited?.isConfirmed) this.on("off");
   }
 
   /** Whether there are pages that no answer has followed yet. */

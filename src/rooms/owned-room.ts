@@ -18,7 +18,6 @@ import {
   notHiddenAt,
   positionOf,
 } from "../reading/batch/checkpoint.ts";
-import { HiddenTime } from "../reading/hidden-time.ts";
 import { demandOf, priorityMs } from "../reading/poll-schedule.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
@@ -45,8 +44,6 @@ export interface OwnedRoomParts extends RoomParts {
       recorded: Pick<Counts<string>, "has">;
       /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
       isRecordingFixed: boolean;
-      /** How long a chat may be hidden before it counts as over, in milliseconds. */
-      hiddenMs: number;
       /** As in `EntrySettings`. */
       graceMs: number;
     };
@@ -111,7 +108,7 @@ export class OwnedRoom {
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
-    const awaited = given.awaited ?? (absence && { absence, isNew: false });
+    const awaited = given.awaited ?? (absence && { absence, isConfirmed: false });
     const last = lastRead(record, began, clock);
     const start = { position, ...last, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
@@ -145,7 +142,6 @@ export class OwnedRoom {
       about,
       appender,
       hold,
-      hidden: new HiddenTime(parts),
       priorityMs: (isQuiet) => {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });

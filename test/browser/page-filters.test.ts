@@ -381,7 +381,7 @@ describe("reading aloud", { skip: NO_CHROMIUM }, () => {
     await until(page, "!document.body.textContent.includes('words of newest')");
   });
 
-  it("says what was paid while the connection was lost", async () => {
+  it("says paid messages that came while the connection was lost", async () => {
     const { page, chat } = pages;
     await begin(["before"]);
     const again = page.waitForRequest((request) => request.url().includes("/v1/stream"));

@@ -47,7 +47,7 @@ export interface Progress {
   startedAt: number;
   /** The key of the egress to whose address the upstream gave the position's credentials. */
   egress?: string | undefined;
-  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  /** When the chat was last seen not to be hidden, as `notHiddenAfter` says; undefined if not known. */
   notHiddenAt?: number | undefined;
   /** Set while the chat is off or hidden, and the room waits for it. */
   absence?: AwaitedAbsence | undefined;
@@ -155,7 +155,7 @@ function storedAgoMs(stored: unknown): number | undefined {
   return typeof agoMs === "number" && agoMs >= 0 && agoMs <= MAX_AGO_MS ? agoMs : undefined;
 }
 
-/** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+/** When the chat was last seen not to be hidden, as `notHiddenAfter` says; undefined if not known. */
 export function notHiddenAt({ checkpoint }: RoomRecord): number | undefined {
   return asNumber(dig(parseJson(checkpoint), "notHiddenAt"));
 }

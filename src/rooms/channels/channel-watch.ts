@@ -15,7 +15,7 @@ import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/cha
 import { RelayError } from "../../protocol/errors.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
-import { HiddenTime } from "../../reading/hidden-time.ts";
+import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable } from "../../store/store-error.ts";
@@ -46,13 +46,11 @@ interface ChannelWatchParts {
   openings: OpeningQueue;
   clock: Clock;
   telemetry: Telemetry;
-  settings: {
+  settings: HiddenSettings & {
     /** The minimum time between the starts of two looks at one channel, unless the first was cut short. */
     channelMs: number;
     /** The interval of looks for a chat that is off or hidden, and the wait after one that was cut short. */
     lookMs: number;
-    /** A chat counts as over if it was hidden for this long, in milliseconds. */
-    hiddenMs: number;
   };
 }
 
@@ -76,7 +74,7 @@ interface Trouble {
   /** Set if its chat may come back: when its pages are asked next. */
   nextLookAt?: number;
   waits?: LookWaits;
-  /** When a page last showed that it is not hidden, as in `HiddenTime`. */
+  /** When a page last showed that it is not hidden, as `notHiddenAfter` says. */
   notHiddenAt?: number;
 }
 
@@ -241,11 +239,11 @@ export class ChannelWatch implements WatchedChannel {
 
   /** A page says that the chat is hidden: as in its room, it is over once it has been for too long. */
   async #staysHidden(videoId: string, absence: Absence): Promise<void> {
-    const hidden = new HiddenTime(this.#parts);
     const room = await this.#parts.store.getRoom(videoId).catch(ifUnavailable(undefined));
     const trouble = this.#troubles.get(videoId) ?? {};
-    trouble.notHiddenAt = hidden.notHiddenAfter(absence, trouble.notHiddenAt ?? (room && notHiddenAt(room)));
-    this.#takeStanding(videoId, hidden.settled(absence, trouble.notHiddenAt));
+    const known = trouble.notHiddenAt ?? (room && notHiddenAt(room));
+    trouble.notHiddenAt = notHiddenAfter(absence, known, this.#parts);
+    this.#takeStanding(videoId, overIfLongHidden(absence, trouble.notHiddenAt, this.#parts));
   }
 
   /** The stream is never chosen again. */

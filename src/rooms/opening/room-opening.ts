@@ -17,7 +17,7 @@ import {
   notHiddenAt,
 } from "../../reading/batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "../../reading/gap.ts";
-import { HiddenTime } from "../../reading/hidden-time.ts";
+import { notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
 import { intervalAfter } from "../../reading/interval.ts";
 import { unreadBetween } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/poll-schedule.ts";
@@ -52,7 +52,6 @@ interface PageOpening {
   live: Hold;
   replay: Hold | undefined;
   egress: RoomEgress;
-  hidden: HiddenTime;
 }
 
 type Applicant = Pick<RoomApplicant, "found" | "waiting">;
@@ -105,7 +104,7 @@ export async function openFromPage(
   }
   const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
   try {
-    const opening = { videoId, applicant, parts, began, live, replay, egress, hidden: new HiddenTime(parts) };
+    const opening = { videoId, applicant, parts, began, live, replay, egress };
     const opened = await readAndStore(opening, signal);
     if (opened.is !== "opened") egress.leave();
     return opened.is === "absent" ? await withoutChat(opening, opened.absence) : opened;
@@ -120,9 +119,9 @@ export async function openFromPage(
  * that waits has a cursor of the stored room, that is opened and waits, too.
  */
 async function withoutChat(opening: PageOpening, said: Absence): Promise<OpeningResult> {
-  const { videoId, applicant, parts, began, live, replay, hidden } = opening;
+  const { videoId, applicant, parts, began, live, replay } = opening;
   const { room } = live;
-  const absence = hidden.settled(said, room && notHiddenAt(room));
+  const absence = overIfLongHidden(said, room && notHiddenAt(room), parts);
   await keepVideo(videoId, absence.video, parts.store);
   if (isFinal(absence)) {
     if (isOpen(room)) return await endStored(live, room, began, parts);
@@ -205,7 +204,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
 
 /** Stores a chat's page and first answer, and begins to poll. */
 async function storeChat(
-  { videoId, parts, began, egress, hidden }: PageOpening,
+  { videoId, parts, began, egress }: PageOpening,
   hold: Hold,
   { page, first }: BootstrappedChat,
 ): Promise<OpeningResult> {
@@ -216,7 +215,7 @@ async function storeChat(
   const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
   const batches = openingBatches(page, first, unread, { ...settings, isReplay, telemetry });
   const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-  const shown = { notHiddenAt: hidden.upstreamNow };
+  const shown = { notHiddenAt: parts.egresses.witness.now };
   const progress = { position, startedAt, egress: egress.key, ...shown };
   const added = await appender.appendOnce(batches, progress);
   await keepVideo(videoId, page.video, parts.store);
@@ -232,7 +231,7 @@ async function storeChat(
 
 /** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
 async function openAwaited(
-  { parts, began, live, hidden }: PageOpening,
+  { parts, began, live }: PageOpening,
   record: RoomRecord,
   absence: AwaitedAbsence,
 ): Promise<OwnedRoom> {
@@ -243,13 +242,13 @@ async function openAwaited(
   await appender.appendOnce([{ items: [], suspectedGap }], {
     position: knownPosition(record),
     startedAt: isOff ? began.startedAt : lastRead(record, began, clock).startedAt,
-    notHiddenAt: hidden.notHiddenAfter(absence, notHiddenAt(record)),
+    notHiddenAt: notHiddenAfter(absence, notHiddenAt(record), parts),
     egress: lastEgress(record),
     absence,
   });
   const readAt = startedNow(clock);
   const opened = (await parts.store.getRoom(live.key)) ?? record;
-  const given = { awaited: { absence, isNew: true } };
+  const given = { awaited: { absence, isConfirmed: true } };
   return OwnedRoom.fromCheckpoint(live, opened, readAt, parts, given);
 }
 

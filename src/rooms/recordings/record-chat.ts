@@ -8,7 +8,7 @@ import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
-import { HiddenTime } from "../../reading/hidden-time.ts";
+import { overIfLongHidden } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { RoomRecord } from "../../store/port.ts";
@@ -106,7 +106,7 @@ async function standingAfter(
   await keepVideo(videoId, standing.video, store);
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
-  return new HiddenTime(parts).settled(standing, notHiddenAt(room));
+  return overIfLongHidden(standing, notHiddenAt(room), parts);
 }
 
 /** Whether a chat that is over does not end with a gap. */

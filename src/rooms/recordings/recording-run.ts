@@ -7,6 +7,7 @@ import type { Counts } from "../../base/key-counts.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { ChatAbsent, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import type { HiddenSettings } from "../../reading/hidden-time.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import { isUnavailable, StoreError } from "../../store/store-error.ts";
@@ -32,11 +33,9 @@ export interface RecorderParts {
   egresses: Pick<EgressPool, "witness" | "call" | "keepFor">;
   clock: Clock;
   telemetry: Telemetry;
-  settings: {
+  settings: HiddenSettings & {
     /** The interval of looks for a chat that is off or hidden, in milliseconds. */
     lookMs: number;
-    /** A chat counts as over if it was hidden for this long, in milliseconds. */
-    hiddenMs: number;
   };
 }
 
