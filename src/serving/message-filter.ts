@@ -1,6 +1,6 @@
 /**
  * The filter of a viewer: types of messages, a minimum tier or amount of paid ones, and badges of authors.
- * Viewers with equal filters share the pages that are read and the frames that are packed for them, by the
+ * Viewers with equal filters share the messages that are read and the frames that are packed for them, by the
  * filter's key.
  */
 import { dig, parseJson } from "../base/json.ts";

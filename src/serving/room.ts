@@ -90,7 +90,7 @@ export class Room {
   readonly #parts: RoomParts;
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
-  readonly #pages: SharedReads;
+  readonly #reads: SharedReads;
   readonly #starts: Starts;
   /** The readers that poll, between two polls. */
   readonly #pollingReaders = new PollingReaders();
@@ -118,7 +118,7 @@ export class Room {
     this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
-    this.#pages = new SharedReads(key, log, this.tail, clock, this.#disconnected.signal);
+    this.#reads = new SharedReads(key, log, this.tail, clock, this.#disconnected.signal);
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
@@ -165,7 +165,7 @@ export class Room {
     const { signal } = this.#disconnected;
     for await (const next of this.#parts.store.follow(this.key, this.tail.head, signal)) {
       const durableAt = this.now();
-      if (this.#parts.settings.isBlanking) this.#pages.forget(); // they may be from before a deletion
+      if (this.#parts.settings.isBlanking) this.#reads.forget(); // they may be from before a deletion
       if (Array.isArray(next)) {
         this.tail.push(next);
       } else if (next.state !== "released" || this.#end) this.finish(next);
@@ -282,11 +282,11 @@ export class Room {
     if (this.viewerCount === 0) this.onIdle?.();
   }
 
-  /** Sends due keepalives, and forgets pages, chunks and polls whose time is over. */
+  /** Sends due keepalives, and forgets reads, chunks and polls whose time is over. */
   async tick(): Promise<void> {
     const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
-    this.#pages.tick();
+    this.#reads.tick();
     this.tail.forget();
     if (this.#pollingReaders.expire(this.now())) this.#reportIdle();
     if (this.now() < this.#keepaliveDueAt) return;
@@ -321,6 +321,6 @@ export class Room {
    * `last`, the last cursor that is needed; else one of the tail, undefined if there is none yet.
    */
   chunk(after: number, feed: Feed, last?: number): Chunk | Promise<Chunk> | undefined {
-    return after < this.tail.floor ? this.#pages.page(after, feed) : this.tail.chunk(after, feed, last);
+    return after < this.tail.floor ? this.#reads.chunk(after, feed) : this.tail.chunk(after, feed, last);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The pages of a room's log below its tail. Viewers that read a page at about the same time share the read:
- * after a restart many resume from the same cursor. Those of one feed also share its bytes. For a filter of
- * rare types, only their messages are read.
+ * A room's log below its tail. Viewers that need the same part at about the same time share the read: after a
+ * restart many resume from the same cursor. Those of one feed also share its bytes. For a filter of rare
+ * types, only their messages are read.
  */
 import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
@@ -17,9 +17,9 @@ import { rareTypesOf } from "./type-filter.ts";
  * Maximum messages in one read of the store. A read of all types ends at a multiple of this, so that viewers
  * with different cursors soon share their reads.
  */
-const PAGE_MESSAGES = 100;
-/** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
-const MAX_PAGES = 32;
+const READ_MESSAGES = 100;
+/** Chunks kept for other viewers that need the same one within a second: at most 2 MiB per room. */
+const MAX_CHUNKS = 32;
 /**
  * Maximum text of the reads that are kept. A larger read is kept alone. The frames of each form take about as
  * much again.
@@ -44,13 +44,13 @@ export class SharedReads {
   readonly #tail: Tail;
   readonly #clock: Clock;
   readonly #closed: AbortSignal;
-  /** The latest read of each page, by the page's number, and of each filter of rare types. */
+  /** The latest read of each part, by its number, and of each filter of rare types. */
   readonly #reads = new Map<string, Read>();
   #readBytes = 0;
-  /** The pages by cursor and feed. */
-  readonly #pages = new Map<string, Promise<Chunk>>();
+  /** By cursor and feed. */
+  readonly #chunks = new Map<string, Promise<Chunk>>();
   /**
-   * Number of pages assembled since the last tick. Pages beyond `MAX_PAGES` are not compressed, because few
+   * Number of chunks assembled since the last tick. Those beyond `MAX_CHUNKS` are not compressed, because few
    * viewers would share them.
    */
   #count = 0;
@@ -65,26 +65,26 @@ export class SharedReads {
   }
 
   /**
-   * The page after a cursor. Rejects with `StoreError`, and with an error that says which messages the store
+   * The chunk after a cursor. Rejects with `StoreError`, and with an error that says which messages the store
    * skips.
    */
-  page(after: number, feed: Feed): Promise<Chunk> {
+  chunk(after: number, feed: Feed): Promise<Chunk> {
     const key = `${after} ${feed.key}`;
-    const known = this.#pages.get(key);
+    const known = this.#chunks.get(key);
     if (known !== undefined) return known;
-    if (this.#pages.size >= MAX_PAGES) this.forget();
+    if (this.#chunks.size >= MAX_CHUNKS) this.forget();
     this.#count += 1;
-    const page = this.#assemble(after, feed, feed.isShared && this.#count <= MAX_PAGES);
-    keepUnlessFailed(this.#pages, key, page, page);
-    return page;
+    const chunk = this.#assemble(after, feed, feed.isShared && this.#count <= MAX_CHUNKS);
+    keepUnlessFailed(this.#chunks, key, chunk, chunk);
+    return chunk;
   }
 
   /**
-   * Drops all pages, and those that are still being read: the store may have changed, or the viewers that
-   * shared them have moved on.
+   * Drops all chunks and reads, also those in flight: the store may have changed, or the viewers that shared
+   * them have moved on.
    */
   forget(): void {
-    this.#pages.clear();
+    this.#chunks.clear();
     this.#reads.clear();
     this.#readBytes = 0;
   }
@@ -101,18 +101,18 @@ export class SharedReads {
   }
 
   /**
-   * The messages of these rare types after a cursor, or all messages up to the page's end. Long messages fill
-   * several chunks, so viewers ask for the rest of a page several times; the store is asked once.
+   * The messages of these rare types after a cursor, or all messages up to the part's end. Long messages fill
+   * several chunks, so viewers ask for the rest of a part several times; the store is asked once.
    */
   async #read(after: number, types: readonly string[] | undefined): Promise<Found> {
-    const key = types ? `${types}` : `${Math.floor(after / PAGE_MESSAGES)}`;
+    const key = types ? `${types}` : `${Math.floor(after / READ_MESSAGES)}`;
     const known = this.#reads.get(key);
     if (known && known.after <= after) {
       const { messages, to } = await known.found;
       const left = messages.filter(({ message }) => message.cursor > after);
       if (to > after) return { messages: left, to };
     }
-    const limit = types ? PAGE_MESSAGES : PAGE_MESSAGES - (after % PAGE_MESSAGES);
+    const limit = types ? READ_MESSAGES : READ_MESSAGES - (after % READ_MESSAGES);
     const found = retryRead(this.#clock, this.#closed, async () => {
       const range = { after, to: this.#tail.head, limit, isNewest: false }; // the log may have more
       const { messages, to } = await readPart(this.#log, this.#chat, { types, ...range });

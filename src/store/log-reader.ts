@@ -33,7 +33,7 @@ async function deletedUpTo(log: Pick<ReadableLog, "getRoom">, key: ChatKey, curs
  * `deletedUpTo` does, and with an error if the log skips messages. The deletion of old messages may overtake
  * the reader: then the first ones are missing, or all.
  */
-async function readPage(
+async function readUnbroken(
   log: Pick<ReadableLog, "read" | "getRoom">,
   key: ChatKey,
   after: number,
@@ -41,10 +41,10 @@ async function readPage(
   limit = to - after,
 ): Promise<StoredMessage[]> {
   // In place of deleted messages, the log returns the next ones, which can lie beyond `to`.
-  const page = (await log.read(key, after, limit)).filter(({ cursor }) => cursor <= to);
-  const before = page[0] ? page[0].cursor - 1 : to;
-  if (before === after) return page;
-  if ((await deletedUpTo(log, key, after)) >= before) return page;
+  const messages = (await log.read(key, after, limit)).filter(({ cursor }) => cursor <= to);
+  const before = messages[0] ? messages[0].cursor - 1 : to;
+  if (before === after) return messages;
+  if ((await deletedUpTo(log, key, after)) >= before) return messages;
   throw skips(key, after, before);
 }
 
@@ -57,7 +57,7 @@ export interface ReadPart {
 
 /**
  * The first part of a range, or the last one if `isNewest`, with at most `limit` messages: all there are, or
- * those of the `types`. The part reaches as far as there are no others. Rejects as `readPage` does.
+ * those of the `types`. The part reaches as far as there are no others. Rejects as `readUnbroken` does.
  */
 export async function readPart(
   log: ReadableLog,
@@ -67,7 +67,7 @@ export async function readPart(
   const { after, to, limit, isNewest } = range;
   if (!types) {
     const start = isNewest ? Math.max(after, to - limit) : after;
-    const messages = await readPage(log, key, start, to, Math.min(limit, to - start));
+    const messages = await readUnbroken(log, key, start, to, Math.min(limit, to - start));
     return { messages, after: start, to: isNewest ? to : (messages.at(-1)?.cursor ?? to) };
   }
   const messages = await log.readTypes(key, { types, ...range });
