@@ -9,7 +9,7 @@ import { testPostgres } from "../support/postgres-server.ts";
 import { roomsIn } from "../support/relay.ts";
 
 const { skip, server } = await testPostgres();
-const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_LEASE_MS: "1000", RELAY_GRACE_MS: "60000" } as const;
+const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_GRACE_MS: "60000" } as const;
 
 /** A chat of three messages that an instance reads, for a viewer there and for one at another instance. */
 async function onTwo(t: TestContext) {

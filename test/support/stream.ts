@@ -57,7 +57,7 @@ export class Stream implements AsyncDisposable {
       },
       signal: abort.signal,
     });
-    assert.equal(response.status, 200, `the stream did not open: ${response.status}`);
+    if (response.status !== 200) assert.fail(`the stream did not open: ${await response.text()}`);
     return new Stream(response, abort);
   }
 
