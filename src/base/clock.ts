@@ -79,6 +79,11 @@ export function uptimeBy(clock: Pick<Clock, "now" | "monotonic">, read: () => nu
   };
 }
 
+/** Resolves after `ms`, or as soon as the signal aborts. */
+export function pause(clock: Pick<Clock, "sleep">, ms: number, signal: AbortSignal): Promise<void> {
+  return clock.sleep(ms, signal).catch(() => {});
+}
+
 /** Calls `act` after `ms`, unless the signal aborts first. */
 export function after(clock: Clock, ms: number, signal: AbortSignal, act: () => void): void {
   clock.sleep(ms, signal).then(act, () => {});

@@ -2,7 +2,7 @@
  * Time limits: a `Deadline` on the given clock, which `using` ends with its scope, and waits that a signal
  * ends.
  */
-import { after, type Clock } from "./clock.ts";
+import { after, type Clock, pause } from "./clock.ts";
 
 /**
  * A timer that fires this late shows that the process was frozen. Timers fire before the network is read, so
@@ -55,7 +55,7 @@ export async function nap(
   signal: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
-  const slept = clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
+  const slept = pause(clock, ms, AbortSignal.any([signal, over.signal]));
   await Promise.race([slept, woken]);
   over.abort("done");
 }

@@ -2,7 +2,7 @@
  * A viewer on a connection that carries several chats: it is in the room of one chat at a time, and counts as
  * a waiting viewer between two rooms. What it is sent is written to the connection.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import type { RelayError } from "../protocol/errors.ts";
@@ -108,7 +108,7 @@ export class MultiplexViewer implements Disposable {
     const refusedMs = Math.max(MIN_RETRY_MS, refusal?.retryAfterMs ?? 0);
     const random = clock.random();
     const waitMs = refusal ? refusedMs + RETRY_SPREAD_MS * random : REOPEN_MS * random;
-    await clock.sleep(waitMs, signal).catch(() => {});
+    await pause(clock, waitMs, signal);
   }
 
   #uncount(): void {

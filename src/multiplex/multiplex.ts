@@ -3,7 +3,7 @@
  * this connection as its sink. If the client is slow, all its chats wait and write in turn: the connection
  * holds two chunks in all, the one that is being written and the next one.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import type { BodyForm, Form, Packet } from "../serving/form.ts";
 import { EVENTS, type Events, type Format } from "../serving/framing.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
@@ -75,7 +75,7 @@ export class Multiplex implements SinkOwner {
     const { clock, keepaliveMs } = parts;
     await background("keepalives of a connection", parts, this.gone, async () => {
       while (!this.gone.aborted) {
-        await clock.sleep(keepaliveMs, this.gone).catch(() => {});
+        await pause(clock, keepaliveMs, this.gone);
         if (this.isFull) continue;
         for (const branch of [...this.#branches]) branch.owner?.keepalive();
         this.write(this.events.keepalive);

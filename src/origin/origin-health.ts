@@ -2,7 +2,7 @@
  * Asks the origin regularly whether it is alive, even while nobody watches, and lets `Origin` end or repeat
  * the requests for streams, and of clients, that have no answer yet.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
@@ -55,7 +55,7 @@ export class OriginHealth {
   /** Asks every five seconds, and sooner while the origin gives no answer, until the signal aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     for (let waitMs = ASK_MS; !signal.aborted; ) {
-      await this.#clock.sleep(waitMs, signal).catch(() => {});
+      await pause(this.#clock, waitMs, signal);
       if (signal.aborted) return;
       const askedAt = this.#clock.monotonic();
       await this.ask(signal).catch((error: Error) => this.#events.originAway(error.message));

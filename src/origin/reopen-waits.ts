@@ -2,7 +2,7 @@
  * The waits before a stream of the origin is opened again: each is partly random, because the streams of all
  * rooms and channels break together, and at least as long as the origin has asked for.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 
 const FIRST_WAIT_MS = 500;
@@ -27,7 +27,7 @@ export class ReopenWaits {
     const ms = Math.max(this.#leastMs, this.#maxMs * this.#clock.random());
     this.#maxMs = Math.min(MAX_WAIT_MS, 2 * this.#maxMs);
     this.#leastMs = 0;
-    await this.#clock.sleep(ms, signal).catch(() => {});
+    await pause(this.#clock, ms, signal);
   }
 
   /** The stream was opened, so the next wait is a short one. */

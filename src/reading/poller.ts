@@ -2,7 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { answeredNow, type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
+import { answeredNow, type CallStart, type CallTimes, type Clock, pause, startedNow } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
@@ -194,7 +194,7 @@ export class Poller {
     const ended = AbortSignal.any([windDown, hurried.signal]);
     for (let leftMs = delayMs - soonMs; leftMs > 0 && !ended.aborted; leftMs -= settings.lookMs) {
       if (await isWatched()) return;
-      await clock.sleep(Math.min(leftMs, settings.lookMs), ended).catch(() => {});
+      await pause(clock, Math.min(leftMs, settings.lookMs), ended);
     }
     windDown.throwIfAborted();
   }

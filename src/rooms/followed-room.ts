@@ -3,6 +3,7 @@
  * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
  * checkpoint, with the same viewers.
  */
+import { pause } from "../base/clock.ts";
 import { Room } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
@@ -47,7 +48,7 @@ export class FollowedRoom implements Followed {
     const { key } = this.room;
     const over = AbortSignal.any([this.#left.signal, stopped]);
     const restsUntil = clock.monotonic() + this.#restMs + (this.#restMs > 0 ? HEAD_START_MS : 0);
-    await clock.sleep(this.#restMs, over).catch(() => {});
+    await pause(clock, this.#restMs, over);
     while (!over.aborted) {
       try {
         await store.ownership.freed(key, over);
@@ -61,7 +62,7 @@ export class FollowedRoom implements Followed {
         if (over.aborted) return undefined;
         if (!isUnavailable(error)) throw error;
         telemetry.mark("take-over: store fails");
-        await clock.sleep(RETRY_MS, over).catch(() => {});
+        await pause(clock, RETRY_MS, over);
       }
     }
     return undefined;

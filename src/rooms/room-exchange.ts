@@ -2,6 +2,7 @@
  * The exchange of rooms between lives and instances on one store: this instance adopts rooms without an
  * owner; after a start, those of its last run, too. It hands on rooms that another instance should read.
  */
+import { pause } from "../base/clock.ts";
 import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
@@ -74,7 +75,7 @@ export class RoomExchange {
   async #handOn(signal: AbortSignal): Promise<void> {
     const { clock, egresses } = this.#parts;
     while (!signal.aborted) {
-      await clock.sleep(HAND_ON_MS, signal).catch(() => {});
+      await pause(clock, HAND_ON_MS, signal);
       if (signal.aborted || this.#rooms.isDraining) continue;
       try {
         const owned = this.#rooms.ownedEntries();

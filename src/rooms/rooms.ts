@@ -2,7 +2,7 @@
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
@@ -408,7 +408,7 @@ export class Rooms {
   async #tick(): Promise<void> {
     const periodMs = Math.min(TICK_MS, this.#settings.keepaliveMs);
     while (!this.stopped.aborted) {
-      await this.#clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
+      await pause(this.#clock, periodMs, this.#stopped.signal);
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
         await this.#tickRoom(entry);

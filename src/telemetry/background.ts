@@ -1,5 +1,5 @@
 /** Loops that run in the background: a bug in one must neither end it nor the process, nor fill the log. */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 const AGAIN_MS = 1000;
@@ -40,7 +40,7 @@ export async function background(
         quietUntil = now + quietMs;
         quietMs = Math.min(MAX_QUIET_MS, 2 * quietMs);
       }
-      await clock.sleep(AGAIN_MS, signal).catch(() => {});
+      await pause(clock, AGAIN_MS, signal);
     }
   }
 }

@@ -2,7 +2,7 @@
  * Ends connections when their tokens expire. Tokens name whole seconds, so one check per second is enough for
  * any number of connections.
  */
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, pause } from "../../base/clock.ts";
 
 const SECOND_MS = 1000;
 
@@ -42,7 +42,7 @@ export class Expiries {
     this.#isRunning = true;
     while (this.#connections.size > 0 && !this.#stopped.aborted) {
       const untilNextMs = SECOND_MS - (this.#clock.now() % SECOND_MS);
-      await this.#clock.sleep(untilNextMs, this.#stopped).catch(() => {});
+      await pause(this.#clock, untilNextMs, this.#stopped);
       const now = this.#second();
       for (const [second, due] of this.#connections) {
         if (second > now) continue;

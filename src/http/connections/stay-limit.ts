@@ -2,7 +2,7 @@
  * The time limits of connections that may stay in some state for a time, all for the same time: the first to
  * come is the first whose time is over, so one timer is enough for any number of them.
  */
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, pause } from "../../base/clock.ts";
 
 export class StayLimit<Connection> {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class StayLimit<Connection> {
     for (let next = this.#next(); next && !this.#stopped.aborted; next = this.#next()) {
       const [connection, dueAt] = next;
       const leftMs = dueAt - this.#clock.monotonic();
-      if (leftMs > 0) await this.#clock.sleep(leftMs, this.#stopped).catch(() => {});
+      if (leftMs > 0) await pause(this.#clock, leftMs, this.#stopped);
       else {
         this.#dueAt.delete(connection);
         this.#over(connection);

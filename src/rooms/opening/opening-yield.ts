@@ -3,6 +3,7 @@
  * upstream and another instance has viewers of the room, it gives up, so that the other one can open it. With
  * no such instance, as in a single process, an opening has no time limit here.
  */
+import { pause } from "../../base/clock.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import { isUnavailable } from "../../store/store-error.ts";
@@ -43,7 +44,7 @@ export class OpeningYield implements Disposable {
   ): Promise<void> {
     const { signal } = this.#over;
     for (let waitMs = OUT_MS; !signal.aborted; waitMs = CHECK_MS) {
-      await clock.sleep(waitMs, signal).catch(() => {});
+      await pause(clock, waitMs, signal);
       if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
       const wanted = await store.ownership.wantedElsewhere(keys).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;

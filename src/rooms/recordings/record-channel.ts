@@ -1,6 +1,7 @@
 /**
  * Records each stream of a channel, for as long as the service runs or until the recording is deleted.
  */
+import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { ChatAbsent } from "../../protocol/chat-standing.ts";
@@ -85,7 +86,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
         reportNow();
       }
     }
-    await clock.sleep(retryMs, signal).catch(() => {});
+    await pause(clock, retryMs, signal);
   }
 }
 
@@ -123,7 +124,7 @@ async function recordStream(
       if (outcome === "read" || !retries)
         retries = { waits: new LookWaits(settings, clock), until: now + settings.hiddenMs };
       if (now >= retries.until) return;
-      await clock.sleep(retries.waits.next(false), signal).catch(() => {});
+      await pause(clock, retries.waits.next(false), signal);
     }
   } finally {
     giveBack();

@@ -3,6 +3,7 @@
  * after a failure of the store, as soon as the store works. The end of a room does not prove that its chat is
  * over: the pages of the video do.
  */
+import { pause } from "../../base/clock.ts";
 import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
@@ -46,7 +47,7 @@ export async function recordChat(videoId: string, parts: RecorderParts, run: Rec
         report(afterError(error, videoId));
       }
     }
-    await clock.sleep(waitMs, signal).catch(() => {});
+    await pause(clock, waitMs, signal);
   }
 }
 

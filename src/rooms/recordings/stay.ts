@@ -2,6 +2,7 @@
  * A recording's stay in the room of a chat: a viewer that discards everything keeps the room open, and the
  * store keeps the messages.
  */
+import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
@@ -67,7 +68,7 @@ async function reportUntilEnd(
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       report({ state: "recording", videoId });
-      await clock.sleep(STORE_MS, over.signal).catch(() => {});
+      await pause(clock, STORE_MS, over.signal);
     }
   }
   await isOver;

@@ -4,7 +4,7 @@
  * facts, ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed
  * any further, because their cursors now name other messages.
  */
-import { after, type Clock } from "../../base/clock.ts";
+import { after, type Clock, pause } from "../../base/clock.ts";
 import { nap, unlessAborted } from "../../base/deadline.ts";
 import { FACT_NAMES, RELEASED } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
@@ -149,7 +149,7 @@ export class ClusterWatch {
     const { clock, connections, health } = this.#parts;
     const over = AbortSignal.any([signal, this.#closed.signal]);
     for (let checks = 0; ; ) {
-      await clock.sleep(OTHERS_FIRST_MS * (1 + clock.random()), over).catch(() => {});
+      await pause(clock, OTHERS_FIRST_MS * (1 + clock.random()), over);
       if (over.aborted) return;
       this.#noticedFree = Promise.withResolvers();
       try {

@@ -6,7 +6,7 @@
  * reader for longer than a lease. Test: "are free once the lease is over, if they were given back while the
  * database was away".
  */
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, pause } from "../../base/clock.ts";
 import { type ChatKey, otherChat } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -202,7 +202,7 @@ export class PostgresOwnership implements Ownership {
     const { clock, leaseMs } = this.#parts;
     const { signal } = this.#closed;
     while (!signal.aborted) {
-      await clock.sleep(leaseMs / RENEWALS_PER_LEASE, signal).catch(() => {});
+      await pause(clock, leaseMs / RENEWALS_PER_LEASE, signal);
       if (this.#leases.size > 0 && !signal.aborted) await this.#renew();
     }
   }

@@ -7,7 +7,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, pause } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
@@ -108,7 +108,7 @@ export class Notifications {
         });
       this.#isReceiving = false;
       const { minimum, maximum } = RECONNECT_MS;
-      await clock.sleep(minimum + clock.random() * (maximum - minimum), signal).catch(() => {});
+      await pause(clock, minimum + clock.random() * (maximum - minimum), signal);
     }
   }
 

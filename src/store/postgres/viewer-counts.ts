@@ -3,7 +3,7 @@
  * first viewer comes and when its last one leaves, and renews it meanwhile. The rows of a crashed instance
  * expire.
  */
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, pause } from "../../base/clock.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnavailable } from "../store-error.ts";
@@ -99,7 +99,7 @@ export class ViewerCounts {
   async #renew(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
-      await this.#parts.clock.sleep(this.#periodMs, signal).catch(() => {});
+      await pause(this.#parts.clock, this.#periodMs, signal);
       if (signal.aborted) continue;
       for (const [key, viewers] of this.#viewers) this.#changed.set(key, this.#setNow(viewers));
       if (this.#changed.size === 0) continue;
