@@ -157,7 +157,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   for (const [args, expected, line] of rows) {
     it(args.join(" "), async () => {
       // Warnings must not come before it.
-      const env = { RELAY_MAX_VIEWERS: "9999999", RELAY_GRACEMS: "1" };
+      const env = { RELAY_PORT: "0", RELAY_MAX_VIEWERS: "9999999", RELAY_GRACEMS: "1" };
       const { code, out, error } = await outcome(args, { env });
       assert.equal(code, expected);
       assert.equal(out, "");
