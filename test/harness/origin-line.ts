@@ -26,6 +26,8 @@ interface LineParts {
   /** Called when the edge opens a stream, and when it has closed it or knows that it broke. */
   streamOpened(path: string): void;
   streamClosed(path: string): void;
+  /** Called when a stream is refused, with the time since the process was asked for it. */
+  streamRefused?(path: string, waitedMs: number): void;
 }
 
 /** One direction of one connection: takes as long as that does, or for ever if it is swallowed. */
@@ -104,12 +106,14 @@ export class OriginLine {
   async #stream(request: OriginRequest, signal: AbortSignal, edge: MortalClock): Promise<OriginAnswer> {
     const way = this.#connect();
     const { host, over } = await this.#reach(way, AbortSignal.any([signal, edge.death]));
+    const askedAt = this.#now;
     const passage = new Passage(way);
     const opened = await settled(
       answerStream(host, request, (bytes) => passage.send(bytes), over),
       over,
     );
     if ("body" in opened) {
+      this.#parts.streamRefused?.(request.path, this.#now - askedAt);
       await settled(way(), over);
       return opened;
     }

@@ -31,6 +31,8 @@ interface AudienceWorld extends ChannelWorld {
   edges: readonly Edge[];
   /** Whether each trouble affects only one party. */
   isNeighbourly: boolean;
+  /** Whether a viewer of these videos may be refused for want of capacity, by this process in these words. */
+  mayRefuse(videoIds: readonly string[], host: Host | undefined, message: unknown): boolean;
   recorded: RecordedChat;
   finished: readonly FinishedStream[];
 }
@@ -105,12 +107,13 @@ export class Audience {
   }
 
   #addReader(name: string, read: Pick<LogReaderParts, "room" | "way" | "named">): void {
-    const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const { seed, scheduler, journal } = this.#world;
     const random = new Random(seed, name);
     this.viewers.push(
       new LogReader(name, {
-        ...{ scheduler, random, journal, isSharedWell },
+        ...{ scheduler, random, journal },
         ...read,
+        mayRefuse: (...refusal) => this.#world.mayRefuse(...refusal),
         host: () => this.#hostFor(read.room.home, random),
         onFrames: this.#onFrames,
       }),
@@ -146,12 +149,13 @@ export class Audience {
 
   /** `home`: the name of the only instance to which it comes. */
   #add(subscribe: ViewerParts["subscribe"], home?: string, more: Partial<ViewerParts> = {}): void {
-    const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const { seed, scheduler, journal } = this.#world;
     const index = this.viewers.length;
     const random = new Random(seed, `viewer ${index}`);
     const tastes = this.#hasTastes ? new Random(seed, `tastes of viewer ${index}`) : undefined;
     const parts: ViewerParts = {
-      ...{ scheduler, random, journal, tastes, isSharedWell, subscribe },
+      ...{ scheduler, random, journal, tastes, subscribe },
+      mayRefuse: (...refusal) => this.#world.mayRefuse(...refusal),
       frames: this.#frames,
       host: () => this.#hostFor(home, random),
       onFrames: this.#onFrames,

@@ -20,8 +20,8 @@ interface ChatJudgeParts {
   viewer: string;
   filter: Filter;
   isDetailed: boolean;
-  /** Whether everything that rooms share works. */
-  isSharedWell: boolean;
+  /** Whether it may be refused the chat for want of capacity, in these words. */
+  mayRefuse(message: unknown): boolean;
   scheduler: Scheduler;
   journal: Journal;
 }
@@ -141,15 +141,15 @@ export class ChatJudge implements ChatFrames {
 
   /** `isLast`: whether nothing of the chat may follow on its connection. */
   failed(data: string, isLast = false): void {
-    const { journal, isSharedWell } = this.#parts;
+    const { journal, mayRefuse } = this.#parts;
     if (isLast) this.#violate(this.#sequence.end("error"));
     journal.count("frames error");
     // A failed room may have been opened again since, and may hold more than its last life's viewers
     // received.
     const { head = Number.POSITIVE_INFINITY } = this.room;
     if ((this.cursor ?? 0) > head) this.#violate(`is sent error at ${this.cursor} of ${head}`);
-    if (isSharedWell && parseObject(data)?.code === "CAPACITY")
-      this.#violate(`is sent ${data}`, "neighbours");
+    const { code, message } = parseObject(data) ?? {};
+    if (code === "CAPACITY" && !mayRefuse(message)) this.#violate(`is sent ${data}`, "neighbours");
   }
 
   end(data: string): void {

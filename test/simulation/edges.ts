@@ -10,6 +10,7 @@ import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import type { Logger } from "../../src/telemetry/logger.ts";
 import { EdgeLife } from "../harness/edge-life.ts";
 import { OriginLine } from "../harness/origin-line.ts";
+import type { EdgeWaits } from "./edge-waits.ts";
 import { Host, type HostParts } from "./host.ts";
 import { JudgedEvents } from "./judged-events.ts";
 
@@ -31,6 +32,7 @@ export function drawEdges(seed: number): EdgeTiers {
 
 interface EdgesWorld extends Pick<HostParts, "scheduler" | "journal"> {
   seed: number;
+  waits: EdgeWaits;
   instances: readonly Host[];
   logOf(name: string): Logger;
   /** The viewers that are connected to an edge. */
@@ -39,7 +41,7 @@ interface EdgesWorld extends Pick<HostParts, "scheduler" | "journal"> {
 
 /** The edges of all tiers, the first one first. */
 export function edgesIn(world: EdgesWorld, { edges, tiers }: EdgeTiers): Edge[] {
-  const { seed, scheduler, journal, instances } = world;
+  const { seed, scheduler, journal, waits, instances } = world;
   const config = drawConfig(seed);
   let above: readonly Host[] = instances;
   return sizesOf(edges, tiers).flatMap((size, index) => {
@@ -51,7 +53,10 @@ export function edgesIn(world: EdgesWorld, { edges, tiers }: EdgeTiers): Edge[] 
         const open = hosts.flatMap(({ life }) => life ?? []);
         return open.length > 1 ? random.pick(open) : open[0];
       };
-      const line = new OriginLine({ scheduler, random, host, ...countedStreams(name, journal) });
+      const line = new OriginLine({
+        ...{ scheduler, random, host, ...countedStreams(name, journal) },
+        streamRefused: (path, waitedMs) => waits.refused(path, waitedMs),
+      });
       const viewers = () => world.viewersOf(name);
       const parts = { name, scheduler, journal, drainMs: 0, viewers };
       return new Edge({ ...parts, config, line, log: world.logOf(name) }, index === 0);

@@ -1,6 +1,7 @@
 /** The judges of a video's two chats: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { FULL } from "../../src/protocol/capacity.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { EVERYTHING } from "../harness/filters.ts";
@@ -8,6 +9,7 @@ import { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { ChatJudge } from "./chat-judge.ts";
+import { EdgeWaits } from "./edge-waits.ts";
 import { RoomJudge } from "./room-judge.ts";
 
 const VIDEO = "finished-01";
@@ -108,7 +110,7 @@ describe("the judge of a viewer of a replay's stored part", () => {
   ] as const)
     it(`${expected ? "objects to" : "is silent about"} one that ${what}`, async () => {
       const { scheduler, journal, rooms, inspect } = judged();
-      const parts = { viewer: "one", filter: EVERYTHING, isDetailed: false, isSharedWell: true };
+      const parts = { viewer: "one", filter: EVERYTHING, isDetailed: false, mayRefuse: () => false };
       const chat = new ChatJudge(rooms.live, { ...parts, scheduler, journal });
       const messages = played(4);
       await inspect({ live: live(...said(2)), replay: replay(...messages.slice(0, 3)) });
@@ -120,4 +122,36 @@ describe("the judge of a viewer of a replay's stored part", () => {
       if (expected) assert.match(journal.violation?.what ?? "", expected);
       else assert.equal(journal.violation, undefined);
     });
+});
+
+describe("the judge of refusals at edges", () => {
+  const refusedAfter = (waitedMs: number) => {
+    const clock = { nowMs: 0 };
+    const waits = new EdgeWaits(() => clock.nowMs);
+    waits.refused(`/v1/stream?videoId=${VIDEO}&details=true`, waitedMs);
+    return { clock, waits };
+  };
+  const { message } = FULL.openings;
+
+  it("accepts one after the longest wait in the queue of videos", () => {
+    assert.equal(refusedAfter(30_000).waits.explain(VIDEO, message), true);
+  });
+
+  it("objects to one after a shorter wait", () => {
+    assert.equal(refusedAfter(29_999).waits.explain(VIDEO, message), false);
+  });
+
+  it("objects to one of another video", () => {
+    assert.equal(refusedAfter(30_000).waits.explain("finished-02", message), false);
+  });
+
+  it("objects to one for any other cause", () => {
+    assert.equal(refusedAfter(30_000).waits.explain(VIDEO, FULL.rooms.message), false);
+  });
+
+  it("objects to one that comes later", () => {
+    const { clock, waits } = refusedAfter(30_000);
+    clock.nowMs = 500;
+    assert.equal(waits.explain(VIDEO, message), false);
+  });
 });

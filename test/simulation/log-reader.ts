@@ -55,8 +55,8 @@ export interface LogReaderParts {
   /** The chat that it names; undefined if it reads the video's log. */
   named?: Chat | undefined;
   way: Way;
-  /** Whether everything that rooms share works. */
-  isSharedWell: boolean;
+  /** Whether it may be refused these videos for want of capacity, by this process in these words. */
+  mayRefuse(videoIds: readonly string[], host: Host | undefined, message: unknown): boolean;
   /** A process that takes it, if there is one. */
   host(): Host | undefined;
   /** Called when there is something to judge. */
@@ -95,10 +95,11 @@ export class LogReader implements Watcher {
   #closed: { next: string; base: number | undefined } | undefined;
 
   constructor(name: string, parts: LogReaderParts) {
-    const { scheduler, journal, room, isSharedWell } = parts;
+    const { scheduler, journal, room } = parts;
     this.name = name;
     this.#parts = parts;
-    const judging = { viewer: name, filter: EVERYTHING, isDetailed: true, isSharedWell, scheduler, journal };
+    const mayRefuse = (message: unknown) => parts.mayRefuse([room.videoId], this.host, message);
+    const judging = { viewer: name, filter: EVERYTHING, isDetailed: true, mayRefuse, scheduler, journal };
     this.#chat = new ChatJudge(room, judging);
     this.#cache = new LogCache(scheduler);
   }
@@ -254,7 +255,7 @@ export class LogReader implements Watcher {
   }
 
   #judge({ offset, reply, host, headThen }: Answered): void {
-    const { isSharedWell, room } = this.#parts;
+    const { room, mayRefuse } = this.#parts;
     const { status, headers, text, isCached = false } = reply;
     const asked = parseLogOffset(offset);
     if (status === 410) {
@@ -267,7 +268,7 @@ export class LogReader implements Watcher {
       const { code, message } = parseObject(text) ?? {};
       if (code === "INTERNAL" || code === "INVALID_REQUEST")
         this.#violate(`is refused with ${text}`, "health");
-      if (code === "CAPACITY" && isSharedWell)
+      if (code === "CAPACITY" && !mayRefuse([room.videoId], host, message))
         this.#violate(`is refused, with trouble of other chats alone: ${message}`, "neighbours");
       return;
     }

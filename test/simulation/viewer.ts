@@ -50,8 +50,8 @@ export interface ViewerParts {
   ask?: Ask;
   /** Draws its filter and its format; undefined in a run whose viewers get everything. */
   tastes: Random | undefined;
-  /** Whether everything that rooms share works. */
-  isSharedWell: boolean;
+  /** Whether it may be refused these videos for want of capacity, by this process in these words. */
+  mayRefuse(videoIds: readonly string[], host: Host | undefined, message: unknown): boolean;
   /** Called when there is something to judge. */
   onFrames(viewer: Viewer): void;
 }
@@ -78,13 +78,14 @@ export class Viewer {
   constructor(name: string, parts: ViewerParts) {
     this.name = name;
     this.#parts = parts;
-    const { random, tastes, scheduler, journal, isSharedWell } = parts;
+    const { random, tastes, scheduler, journal } = parts;
     this.#isDetailed = random.chance(0.2);
     this.#format = tastes?.chance(0.3) ? "ndjson" : "sse";
     this.#filter = tastes?.chance(0.7) ? tastes.pick(FILTERS) : EVERYTHING;
     const [filter, isDetailed] = [this.#filter, this.#isDetailed];
-    const judging = { viewer: name, filter, isDetailed, isSharedWell, scheduler, journal };
-    const judge = (room: RoomJudge) => new ChatJudge(room, judging);
+    const judging = { viewer: name, filter, isDetailed, scheduler, journal };
+    const judge = (room: RoomJudge) =>
+      new ChatJudge(room, { ...judging, mayRefuse: (message) => this.#mayRefuse([room], message) });
     this.#subscription = parts.subscribe(judge, (videoId, what) => this.#violate("stream", videoId, what));
   }
 
@@ -221,7 +222,7 @@ export class Viewer {
     }
     const { message } = error as Error;
     const code = codeOf(error);
-    if (code === "CAPACITY" && this.#parts.isSharedWell)
+    if (code === "CAPACITY" && !this.#mayRefuse(this.rooms, message))
       this.#violate("neighbours", "", `is refused, with trouble of other chats alone: ${message}`);
     // Stored messages of a chat that is over are served, and one that may come back is waited for.
     const isSure = error instanceof ChatAbsent && error.absence.is !== "unknown";
@@ -231,6 +232,11 @@ export class Viewer {
       this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;
+  }
+
+  #mayRefuse(rooms: readonly RoomJudge[], message: unknown): boolean {
+    const videoIds = rooms.map(({ videoId }) => videoId);
+    return this.#parts.mayRefuse(videoIds, this.host, message);
   }
 
   #take(bytes: Buffer): void {

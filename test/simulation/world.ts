@@ -21,8 +21,10 @@ import { inMemory, onDisk } from "../harness/storage.ts";
 import { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
-import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
+import { EdgeWaits } from "./edge-waits.ts";
+import { Edge, type EdgeTiers, edgesIn } from "./edges.ts";
 import { FinishedStream } from "./finished-stream.ts";
+import type { Host } from "./host.ts";
 import { Instance } from "./instance.ts";
 import { judgedLog } from "./judged-events.ts";
 import type { LiveChannel } from "./live-channel.ts";
@@ -84,6 +86,7 @@ export class World {
   readonly #dirty = new Set<Watcher>();
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
   #inspectedAt = 0;
+  readonly #waits = new EdgeWaits(() => this.scheduler.monotonic());
   readonly #faults = new Set<Fault>();
   readonly #replaysBeside: string[] = [];
 
@@ -136,6 +139,7 @@ export class World {
     this.edges = edgesIn(
       {
         ...{ seed, scheduler: this.scheduler, journal: this.journal, instances: this.instances },
+        waits: this.#waits,
         logOf: (name) => judgedLog(name, this.journal),
         viewersOf: (name) => this.#viewersOf(name),
       },
@@ -205,6 +209,15 @@ export class World {
   /** All rooms that have a judge. */
   get judged(): RoomJudge[] {
     return [...this.rooms, ...this.finished.flatMap(({ live, replay }) => [live, replay])];
+  }
+
+  /**
+   * Whether a viewer of these videos may be refused for want of capacity, by this process in these words:
+   * with neighbours' trouble alone, only at an edge to which the video was refused after the longest wait.
+   */
+  mayRefuse(videoIds: readonly string[], host: Host | undefined, message: unknown): boolean {
+    if (!this.isNeighbourly) return true;
+    return host instanceof Edge && videoIds.some((videoId) => this.#waits.explain(videoId, message));
   }
 
   get liveRooms(): RoomJudge[] {
