@@ -88,7 +88,7 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
     const isPopout = found === popout;
     return { credentials: usable, standing: { is: "there", chat: found.chat, isCertain, isPopout, video } };
   }
-  if (isUnloaded && failure) throw failure;
+  if (isUnloaded && failure) throw loads.silence ?? failure;
   return { credentials: usable, standing: { ...absenceOn(walls.length > 0 ? walls : empty), video } };
 }
 

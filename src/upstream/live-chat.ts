@@ -152,7 +152,7 @@ export class LiveChat {
 
   /**
    * The first half of a bootstrap. `known`: the position of a chat that was read before. Rejects like
-   * `bootstrap`.
+   * `bootstrap`; with `known`, also with `UpstreamError` "unusable" if the last page got no answer.
    */
   find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
     return this.#wallCount.observe(videoId, this.#find(videoId, options, known));
@@ -209,6 +209,8 @@ export class LiveChat {
       credentials: { older: known?.credentials, better },
     });
     if (!kept) this.#credentials.keep(credentials);
+    // A wall before a load without an answer does not show that the upstream is reached now.
+    if (known && standing.is === "unknown" && loads.silence) throw loads.silence;
     if (standing.is !== "there") return standing;
     const { chatType, continuation, view, actions } = standing.chat;
     if (known && chatType !== known.chatType && !standing.isCertain) {

@@ -19,7 +19,6 @@ const OPENING_MS = 7000;
 export class PageLoads {
   readonly #calls: UpstreamCalls;
   readonly #options: CallOptions;
-  /** The first of the loads in a row that got no answer: its error names the deadline that matters. */
   #silence: UpstreamError | undefined;
   #times: CallTimes | undefined;
 
@@ -32,6 +31,14 @@ export class PageLoads {
   get times(): CallTimes {
     if (!this.#times) throw new Error("no page was loaded");
     return this.#times;
+  }
+
+  /**
+   * The error of the latest load if that got no answer; of the first of several such loads in a row, which
+   * names the deadline that matters.
+   */
+  get silence(): UpstreamError | undefined {
+    return this.#silence;
   }
 
   /** The text of a page or script, as `UpstreamCalls.page` loads it. Rejects like that. */

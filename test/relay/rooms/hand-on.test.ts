@@ -342,6 +342,31 @@ test("an instance also leaves a room whose page was answered just before it lost
   await world.upstream.close();
 });
 
+for (const [what, as] of [
+  ["break off", "truncated"],
+  ["are walls", "bot"],
+] as const)
+  test(`an owner leaves a room in time, too, whose pages ${what} until it loses the upstream`, async () => {
+    const { world, first, second, now, reads, until, videoId, address } = await roomOfFirst(10);
+    world.upstream.fault({ on: ["popout", "watch"], videoId, times: 2, as });
+    world.liveRooms.find((room) => room.videoId === videoId)?.chat.expireTokens();
+    const { lines } = world.journal;
+    let lostAt = Number.POSITIVE_INFINITY;
+    const loseBehindPages = () => {
+      const isLoaded = lines.some(
+        (line) => / (answer|failed) \S+ \/watch/.test(line) && line.includes(videoId),
+      );
+      if (!isLoaded || world.network.lost.size > 0) return;
+      world.network.lost.add(address);
+      lostAt = now();
+    };
+    await until(40_000, loseBehindPages);
+    assert.ok(lostAt < 35_000 && reads(first, videoId));
+    await until(lostAt + 20_000); // a page's time limit, and the take-over
+    assert.ok(reads(second, videoId));
+    await world.upstream.close();
+  });
+
 test("time without a proved lease does not count as silence of the upstream", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
