@@ -21,7 +21,7 @@ const items = (sent: readonly Sent[]) =>
   sent.map(([id, type = "chat"]) => ({ message: { id, type, details: {} } })) as unknown as Item[];
 const idsOf = ({ items: read }: ReadBatch) => read.map(({ message }) => message.id);
 
-/** What is stored of an answer that comes this long after one whose page left messages beyond it. */
+/** The batches of an answer that comes this long after one whose page left messages beyond it. */
 async function after(waitMs: number, left: readonly Sent[], answered: readonly Sent[], above?: AboveChat) {
   const clock = new FakeClock();
   const read = (sent: readonly Sent[], more: object = {}) =>
