@@ -59,9 +59,14 @@ export class ChatLog {
     return this.from(Math.max(position, this.#oldestHeld(nowMs, hold)));
   }
 
-  /** The last `count` actions of any age. */
-  latest(count: number): Entry[] {
-    return count > 0 ? this.entries.slice(-count) : [];
+  /** The last `count` actions of any age that a view shows. */
+  latest(count: number, isShown: (entry: Entry) => boolean = () => true): Entry[] {
+    const shown: Entry[] = [];
+    for (let at = this.entries.length - 1; at >= 0 && shown.length < count; at -= 1) {
+      const entry = this.entries[at];
+      if (entry && isShown(entry)) shown.push(entry);
+    }
+    return shown.reverse();
   }
 
   /**

@@ -95,6 +95,8 @@ export interface Scenario {
   kinds: readonly Species[] | undefined;
   /** Selects the actions that Top chat leaves out; a part of the plain messages by default. */
   onlyInAll: (action: JsonObject) => boolean;
+  /** Whether a page in Top chat shows as many messages as one of all, so that it reaches further back. */
+  isTopLonger: boolean;
   /** Drops actions that no reader can get any more, also from the ledger: for chats that run for days. */
   forget: boolean;
 }
@@ -127,6 +129,7 @@ export const DEFAULT_SCENARIO: Scenario = {
   spacingMs: 1000,
   kinds: undefined,
   onlyInAll: isLeftOut,
+  isTopLonger: false,
   forget: false,
 };
 

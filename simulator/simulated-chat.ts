@@ -210,7 +210,7 @@ export class Chat {
 
   /** The content of a page of this chat, with fresh tokens. */
   page(on: Place): PageContent {
-    const { kind, overlap, initialData, replayRenderer, onlyInAll, mute } = this.#scenario;
+    const { kind, overlap, initialData, replayRenderer, onlyInAll, isTopLonger, mute } = this.#scenario;
     const frame = { videoId: this.videoId, initialData, kind, stream: this.#stream, random: this.#random };
     if (isAbsent(kind)) return { ...frame, absent: kind };
     if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
@@ -221,7 +221,9 @@ export class Chat {
     if (this.#pages.size > 0 || !isShown(on, this.#scenario)) return { ...frame, absent: unshown };
     const replay = kind === "replay";
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
-    const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
+    const inTop = ({ action }: Entry) => !onlyInAll(action);
+    const latest = this.#log.latest(length, isTopLonger ? inTop : undefined);
+    const shown = replay ? this.#log.from(0, length) : latest;
     // The popout page's own token continues after the page's actions; the others of a page begin again.
     const after = { position: replay ? shown.length : Math.max(0, this.#log.head - overlap) };
     const again = this.#beginning;
@@ -237,10 +239,7 @@ export class Chat {
         actions: [
           ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
           ...(!replay && length > 0 ? this.#tickers.actionsBeside(shown, this.#now) : []),
-          ...this.#written(
-            shown.filter(({ action }) => !onlyInAll(action)),
-            this.#now,
-          ),
+          ...this.#written(shown.filter(inTop), this.#now),
         ],
         timeoutMs: this.#scenario.timeoutMs,
         continuation: this.#scenario.continuation,

@@ -84,7 +84,7 @@ export function withAnswer(
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
   }
   const answer = areJoined(last.items, read) ? knownByText(read) : read;
-  const merged = { ...last, items: mergeInOrder(last.items, answer) };
+  const merged = { ...last, items: withAll(last.items, answer) };
   const isJoined = isInTime || areJoined(last.items, answer);
   if (!isInTime)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
@@ -105,20 +105,33 @@ export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read
 }
 
 /**
- * The batches of an answer, cut where the one with all messages begins. An example: Top chat shows 1 5 9, all
- * messages show 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves
- * out some of the messages from 1 to 7. Only 7 8 9 can disprove it.
+ * A page and the answer to its token, as one list. A page in Top chat is marked as such if the answer shows
+ * that it leaves out messages, between two that it has. Otherwise it shows as much as the answer does.
  */
-export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
-  if (!parts) return batches;
-  const ids = new Set(parts[1].items.filter(isChatInPlace).map(({ message }) => message.id));
+export function withAll(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
+  const merged = mergeInOrder(page, answer);
+  const onPage = new Set(page.filter(isChatInPlace).map(({ message }) => message.id));
+  const isOnPage = ({ message }: Item) => onPage.has(message.id);
+  const between = merged.slice(merged.findIndex(isOnPage), merged.findLastIndex(isOnPage) + 1);
+  const leavesOut = between.some((item) => isChatInPlace(item) && !isOnPage(item));
+  return leavesOut ? merged : merged.map(({ isInTop: _, ...item }) => item);
+}
+
+/**
+ * The batches, cut where the list of all messages begins. An example: Top chat shows 1 5 9, all messages show
+ * 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves out some of the
+ * messages from 1 to 7. Only 7 8 9 can disprove it.
+ */
+export function cutAtAll(batches: readonly ReadBatch[]): readonly ReadBatch[] {
+  const isInAll = (item: Item) => isChatInPlace(item) && !item.isInTop;
   return batches.flatMap((batch) => {
-    const begin = batch.items.findIndex((item) => isChatInPlace(item) && ids.has(item.message.id));
+    const begin = batch.items.findIndex(isInAll);
     const inTop = batch.items.slice(0, Math.max(begin, 0));
     if (!batch.suspectedGap || !inTop.some(isChatInPlace)) return [batch];
+    const cut = { ...batch, proof: batch.items.filter(isInAll) };
     return [
-      { ...batch, items: inTop, proof: parts[1].items },
-      { ...batch, items: batch.items.slice(begin) },
+      { ...cut, items: inTop },
+      { ...cut, items: batch.items.slice(begin) },
     ];
   });
 }

@@ -78,7 +78,7 @@ export function openingBatches(
   const isInTime = unreadBetween(page, first) <= windowMs;
   const before = { gap: isInTime ? undefined : gapBetween(page, first), isInTime };
   const pages = [{ ...page, gap: isReplay ? undefined : unread }];
-  const batches = cutAtAll(answer, withAnswer(pages, first, before, telemetry.mark));
+  const batches = cutAtAll(withAnswer(pages, first, before, telemetry.mark));
   return rest ? [...batches, { items: rest.items, suspectedGap: gapBetween(first, rest) }] : batches;
 }
 
@@ -169,7 +169,7 @@ export class ReadingTimeline {
     const [first, rest] = inTurn(answer, this.#windowMs);
     const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutAtAll(answer, this.#behindLeft(first, before));
+    const batches = cutAtAll(this.#behindLeft(first, before));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;

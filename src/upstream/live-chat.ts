@@ -19,7 +19,7 @@ import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
 import type { Lane } from "./egress/lanes.ts";
 import type { WallCount } from "./egress/wall-count.ts";
-import { completeInOrder, mergeInOrder } from "./order.ts";
+import { completeInOrder, inTopChat, mergeInOrder } from "./order.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import type { Credentials } from "./page/credentials.ts";
 import { toldVideo } from "./page/told-video.ts";
@@ -212,7 +212,7 @@ export class LiveChat {
     // A wall before a load without an answer does not show that the upstream is reached now.
     if (known && standing.is === "unknown" && loads.silence) throw loads.silence;
     if (standing.is !== "there") return standing;
-    const { chatType, continuation, view, actions } = standing.chat;
+    const { chatType, continuation, view, shown, actions } = standing.chat;
     if (known && chatType !== known.chatType && !standing.isCertain) {
       const why = "a chat of another kind was found, which may not be this one's";
       return { is: "unknown", why, wallOf: "video" };
@@ -222,7 +222,7 @@ export class LiveChat {
     const start = { chatType, continuation, view, credentials, panels, ...beginningOf(chatType) };
     return {
       is: "there",
-      items: knownByText(items),
+      items: asShown(shown, view, items),
       above: standing.isPopout ? this.#aboveOn(actions) : undefined,
       video: standing.video,
       ...loads.times,
@@ -246,15 +246,15 @@ export class LiveChat {
     if (!page.chat && page.is === "unknown") {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
-    const { actions = [], ...chat } = page.chat ?? {};
+    const { actions = [], shown = position.view, ...chat } = page.chat ?? {};
     const { items, panels } = this.#read(actions, position.panels);
-    const shown = { ...position, panels };
+    const behind = { ...position, panels };
     const leadsToAll = position.view === "all" && "view" in chat && chat.view === "all";
     return {
-      items: knownByText(items),
+      items: asShown(shown, position.view, items),
       above: page.chat && this.#aboveOn(actions),
-      position: shown,
-      all: leadsToAll ? { ...shown, ...chat, isOfPage: true } : undefined,
+      position: behind,
+      all: leadsToAll ? { ...behind, ...chat, isOfPage: true } : undefined,
     };
   }
 
@@ -310,7 +310,7 @@ export class LiveChat {
       ...second,
       items: isReplay
         ? completeInOrder(second.items, first.items, "").items
-        : mergeInOrder(first.items, second.items),
+        : mergeInOrder(inTopChat(first.items), second.items),
       ...(!isReplay && { parts: [first, second] }),
       position: { ...second.position, view: "all", offered: undefined },
     };
@@ -404,6 +404,12 @@ export class LiveChat {
       items.map(({ message }) => message),
     );
   }
+}
+
+/** The items of a page that shows a chat in this view, for a reader of `view`. */
+function asShown(shown: ChatView, view: ChatView, items: readonly Item[]): readonly Item[] {
+  const known = knownByText(items);
+  return shown === "top" && view === "all" ? inTopChat(known) : known;
 }
 
 /**

@@ -63,6 +63,11 @@ export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): re
     .map(({ item }) => item);
 }
 
+/** The items of a page or an answer in Top chat, marked as such. */
+export function inTopChat(items: readonly Item[]): readonly Item[] {
+  return items.map((item) => ({ ...item, isInTop: true }));
+}
+
 /** The first of the items with each id. */
 function firstOf(list: readonly Placed[]): ReadonlyMap<string, Placed> {
   return new Map(list.toReversed().map((one) => [idOf(one.item), one]));

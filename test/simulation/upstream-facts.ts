@@ -150,6 +150,12 @@ export const FACTS: readonly Fact[] = [
     held: [ROOM_JUDGE, "#isLeftOut"],
   },
   {
+    fact: "a page shows a number of messages of its view, so one in Top chat may reach further back",
+    by: ["scenario isTopLonger"],
+    drawn: { not: "a room that opens with Top chat's older messages has no gap, which the judge would want" },
+    held: ["test/relay/reading/top-chat-page.test.ts", "does not hide what all messages reach no longer"],
+  },
+  {
     fact: "a token can answer 200 without messages for ever, also from its first poll on",
     by: ["scenario mute"],
     drawn: ["tokens silent"],

@@ -21,6 +21,8 @@ export type ChatPage = (
         continuation: string;
         /** What the continuation reads. */
         view: ChatView;
+        /** What the page shows. */
+        shown: ChatView;
         actions: readonly unknown[];
       };
       /** Whether the page, or the chat's token, names the video. */
@@ -55,8 +57,8 @@ export function readNextPage(data: JsonObject | undefined, videoId: string, view
 
 /** The first chat that has a continuation; none if the page is of another video. */
 function chatIn(data: JsonObject, videoId: string, view: ChatView): ChatPage | undefined {
-  const shown = videoIn(data);
-  if (shown !== undefined && shown !== videoId) return undefined;
+  const named = videoIn(data);
+  if (named !== undefined && named !== videoId) return undefined;
   for (const [key, renderer] of objectsNamed(data, CHAT_KEYS)) {
     const first = firstContinuation(renderer);
     if (!first) continue;
@@ -72,9 +74,10 @@ function chatIn(data: JsonObject, videoId: string, view: ChatView): ChatPage | u
         chatType: isReplay ? "liveChatReplayRenderer" : "liveChatRenderer",
         continuation: other ?? first.token,
         view: other === undefined ? shown : view,
+        shown,
         actions: lastWithin(asArray(renderer.actions) ?? [], BOUNDS.actions),
       },
-      isOfVideo: shown === videoId || namesVideo(first.token, videoId),
+      isOfVideo: named === videoId || namesVideo(first.token, videoId),
     };
   }
   return undefined;

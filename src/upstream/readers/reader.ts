@@ -63,6 +63,8 @@ export interface Item {
   isKnownByText?: true;
   /** Shown in a ticker, which repeats earlier messages. */
   isInTicker?: true;
+  /** Shown in Top chat alone, although all messages are wanted: others may be missing beside it. */
+  isInTop?: true;
   /** The earlier message that it replaces, and the event (`as`) for a room that holds that message. */
   replaces?: { id: string; as: Message };
 }

@@ -76,6 +76,7 @@ describe("the reader of chat pages", () => {
         chatType: "liveChatRenderer",
         continuation: ALL,
         view: "all",
+        shown: "top",
         actions: [{ addChatItemAction: {} }],
       });
     }
