@@ -165,6 +165,21 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  for (const [status, code] of [
+    [401, "UNAUTHORIZED"],
+    [404, "NOT_STORED"],
+  ] as const)
+    it(`has failed if the service refuses all with ${status}`, async () => {
+      const { page, videoId } = pages;
+      const json = { code, message: "They are refused." };
+      await page.route(/v1.merged/, (route) => route.fulfill({ status, json }));
+      await open(`videoIds=${videoId},${two().other}`);
+      await page.locator(`html[data-state=failed][data-code=${code}]`).waitFor({ state: "attached" });
+      // Words are for the person that sets it up.
+      assert.equal(await page.locator("#status").isVisible(), status === 401);
+      await page.unroute(/v1.merged/);
+    });
+
   it("goes on with the others when one ends, or has not begun, and names what it leaves out", async () => {
     const { page, chat, videoId, relay } = pages;
     const { other, second } = two();

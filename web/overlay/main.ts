@@ -220,8 +220,9 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     },
     take: (items, mark) => stage.take(items, mark),
     feature: (message, mark) => stage.feature?.(message, mark),
-    showState: (state) => {
+    showState: (state, code = "") => {
       ROOT.dataset.state = state;
+      if (state === "failed") ROOT.dataset.code = code;
     },
     slow: () => explain("connecting", SLOW_WORDS),
     refused: (message, code) => explain("failed", message, code),

@@ -11,7 +11,7 @@ import { MAX_CHATS, readLabels, readMarks } from "./source-marks.ts";
 
 const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
-const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
+const STATES = ["open", "reconnecting", "connecting", "waiting", "ended", "failed"];
 
 export interface MergedSourceOptions {
   service: string;
@@ -32,7 +32,8 @@ export interface MergedSourceOptions {
   take(items: readonly (ShownMessage | "gap")[], mark: SourceMark): void;
   /** Another message of the chat is featured, or none. */
   feature(featured: Featured, mark: SourceMark): void;
-  showState(state: string): void;
+  /** `code`: the error's, with `failed`. */
+  showState(state: string, code?: string): void;
   /** Nothing was heard of the service for a while. */
   slow(): void;
   /** The service refused all chats before any was open. */
@@ -54,10 +55,10 @@ export function openMerged(options: MergedSourceOptions): void {
     stopSlow();
     options.heard();
   };
-  const set = (videoId: string, state: string): void => {
+  const set = (videoId: string, state: string, code = ""): void => {
     states.set(videoId, state);
     const shown = STATES.find((each) => [...states.values()].includes(each));
-    if (shown) options.showState(shown);
+    if (shown) options.showState(shown, code);
   };
   const placeOf = (mark: SourceMark): ChatPlace => {
     const { videoId } = mark;
@@ -81,7 +82,7 @@ export function openMerged(options: MergedSourceOptions): void {
           if (state === "failed") again(options.failedMs(failures++));
           const isReleased = state === "ended" && detail !== "no more continuations";
           if (isReleased) again(options.releasedMs);
-          set(videoId, state === "failed" || isReleased || state === "connecting" ? lost() : state);
+          set(videoId, isReleased || state === "connecting" ? lost() : state, code);
         },
         wait: (state) => {
           if (state === "waiting") heard();
