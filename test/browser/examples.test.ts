@@ -52,6 +52,8 @@ describe("the examples", { skip: NO_CHROMIUM }, () => {
       chat.end("seek-only");
       await page.locator("#state", { hasText: "closed" }).waitFor();
       assert.equal(await page.locator("li").count(), 2);
+      await page.goto(`${site}/?relay=${relay.url}&videoId=no-id`);
+      await page.getByText("is neither a video id").waitFor();
     });
   });
 
