@@ -137,10 +137,10 @@ export async function exportChat(
     return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
-    throw new CommandError(
-      EXIT.failed,
-      `NOT_STORED: nothing is stored of ${name}; add --follow to read its chat`,
-    );
+    const nothing = chat
+      ? `the ${chat} chat of ${name}; leave out --chat to export the other`
+      : `${name}; add --follow to read its chat`;
+    throw new CommandError(EXIT.failed, `NOT_STORED: nothing is stored of ${nothing}`);
   } finally {
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;

@@ -94,6 +94,12 @@ describe("export from a running service", () => {
     );
   });
 
+  it("names the chat that is not stored", async () => {
+    const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--chat", "replay"]);
+    const what = `nothing is stored of the replay chat of ${VIDEO}; leave out --chat to export the other`;
+    assert.deepEqual([code, error], [1, `livechat-relay: NOT_STORED: ${what}\n`]);
+  });
+
   it("asks the service only for its types, and shows its progress", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     const sends = streams(init(0), message(1, { type: "raid" }), message(5, { type: "gap" }), id(8), NOW);
