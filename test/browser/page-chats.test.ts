@@ -90,6 +90,18 @@ describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM
     assert.equal((await addressOf(page)).searchParams.get("density"), "compact");
   });
 
+  it("leads from a replay of which nothing is stored to the stored live chat", async () => {
+    const { page, videoId } = pages;
+    await using stored = await withLiveChat();
+    await page.goto(`${stored.relay.url}/?videoId=${videoId}&chat=replay`);
+    await page.getByRole("link", { name: "Show its live chat" }).click();
+    await pages.has(stored.said[1] ?? "");
+    await page.goBack();
+    await pages.stateIs("failed");
+    const words = `Nothing is stored of the replay chat of video ${videoId}. Show its live chat.`;
+    await page.locator("#status", { hasText: words }).waitFor();
+  });
+
   it("leads to no stored messages where there are none", async () => {
     const { page, chat } = pages;
     chat.change({ kind: "none" });

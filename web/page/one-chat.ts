@@ -47,7 +47,7 @@ export class OneChat {
       stateChanged: (state, code) => {
         carryState(document.documentElement, state, code);
         offerToken(code);
-        if (code === "NO_LIVE_CHAT")
+        if (code === "NO_LIVE_CHAT" || code === "NOT_STORED")
           void import("./kept-chat.ts").then(({ offerKept }) =>
             offerKept(root, this.#known.videoId, readRoom),
           );
