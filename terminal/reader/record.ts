@@ -1,8 +1,9 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 
 import { ChatError } from "../../client/index.ts";
-import { jsonLine } from "../../src/base/sanitised-text.ts";
+import { cleanText, jsonLine } from "../../src/base/sanitised-text.ts";
 import { suggest } from "../../src/base/suggest.ts";
+import { EXIT } from "../../src/cli/exit-codes.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import { plural } from "../../src/cli/plural.ts";
@@ -12,7 +13,7 @@ import type { ListedRecording } from "../../src/rooms/recordings/recordings.ts";
 import { ask } from "./ask.ts";
 import type { RECORD_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
-import { runSession } from "./session.ts";
+import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 
 interface Answer {
   recordings: ListedRecording[];
@@ -56,7 +57,7 @@ export async function record(
     throw new UsageError(
       "RELAY_ADMIN_TOKEN (--admin-token) is missing: start the service with a secret in this variable, and set the same one here; or set RELAY_TOKEN to a token with the right `record`",
     );
-  return runSession(values, io, async ({ server, token, stopped, notice }) => {
+  const work = async ({ server, token, stopped, notice }: Session): Promise<number> => {
     const access = { server, token: adminToken ?? token };
     if (name !== undefined) {
       const path = `/v1/recordings/${encodeURIComponent(name)}`;
@@ -75,5 +76,17 @@ export async function record(
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings), stopped);
     await output.finish(stopped);
     return 0;
-  });
+  };
+  return runSession(values, io, (session) =>
+    work(session).catch((error) => {
+      const isAdmins =
+        error instanceof ChatError && error.code === "UNAUTHORIZED" && adminToken !== undefined;
+      if (!isAdmins) throw error;
+      const reason = cleanText(reasonOf(error));
+      throw new CommandError(
+        EXIT.failed,
+        `${reason} (here: the token is RELAY_ADMIN_TOKEN or --admin-token)`,
+      );
+    }),
+  );
 }

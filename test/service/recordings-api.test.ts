@@ -236,6 +236,19 @@ describe("recordings while the service runs", () => {
       assert.match(gone.error, /NOT_FOUND: There is no recording of recorded-ab/);
     });
 
+    it("are refused to another RELAY_ADMIN_TOKEN, in words that name it", async () => {
+      await using relay = await startRelay({ settings: settings() });
+      const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: "of-another-service" };
+      for (const args of [["list"], ["add", VIDEO]]) {
+        const { code, error } = await outcome(["record", ...args], { env });
+        assert.equal(code, 1);
+        assert.match(
+          error,
+          /UNAUTHORIZED: The token is not the service's\. \(here: the token is RELAY_ADMIN_TOKEN or --admin-token\)\n$/,
+        );
+      }
+    });
+
     it("are not asked for by a wrong command, or without a token", async () => {
       const nobody = "http://127.0.0.1:1";
       for (const args of [["lst"], ["add"], ["list", VIDEO], []])
