@@ -80,6 +80,22 @@ test("a file that this user may not see is not called missing", {
   }
 });
 
+test("a backup into a folder that this user may not see says what to do", {
+  skip: ORDINARY.length > 0 && without("setpriv"),
+}, async (t) => {
+  const path = await filledFile(t);
+  const folder = await temporaryFolder(t);
+  await chmod(folder, 0o000);
+  const args = [LAUNCHER, "backup", join(folder, "copy.db"), "--store", `sqlite:${path}`];
+  const [node = "", main = "", ...rest] = [...ORDINARY, process.execPath, ...args];
+  const { code, error } = await outcomeOfProcess(rest, { node, main });
+  assert.equal(code, 1);
+  assert.match(
+    error,
+    /^livechat-relay: the backup [^\n]* cannot be written: this user may not do that: [^\n]+\n$/,
+  );
+});
+
 test("a store on a read-only file system is refused with what to do, new or not", async (t) => {
   const path = await filledFile(t);
   const folder = dirname(path);

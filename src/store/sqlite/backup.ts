@@ -28,18 +28,8 @@ const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
 export async function backupFile(path: string, target: string): Promise<void> {
   const why = missing(path);
   if (why) throw refused(path, why === MISSING ? `${why}: set RELAY_STORE or --store` : why);
-  const found = statSync(target, { throwIfNoEntry: false });
-  if (found && !found.isFile()) {
-    const what = found.isDirectory()
-      ? `is a directory: name a file in it, such as ${join(target, "relay.db")}`
-      : "is not a file: name another place for the backup";
-    throw new StoreError("unavailable", `${target} ${what}`);
-  }
-  if (COMPANIONS.some((ending) => realPath(target) === `${realpathSync(path)}${ending}`))
-    throw new StoreError("unavailable", `${target} belongs to the store: name another file for the backup`);
-  if (found && found.size > 0 && !isStore(target))
-    throw new StoreError("unavailable", `${target} is not a backup of a store: name another file`);
   try {
+    assertBackup(path, target);
     await using file = await beginFile(target, statSync(path).mode);
     await using _companions = { [Symbol.asyncDispose]: () => removeCompanions(file.part) };
     await copy(path, file.part);
@@ -51,6 +41,21 @@ export async function backupFile(path: string, target: string): Promise<void> {
       cause: error,
     });
   }
+}
+
+/** Throws `StoreError` if `target` is not a backup that may be replaced, and like `statSync`. */
+function assertBackup(path: string, target: string): void {
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (found && !found.isFile()) {
+    const what = found.isDirectory()
+      ? `is a directory: name a file in it, such as ${join(target, "relay.db")}`
+      : "is not a file: name another place for the backup";
+    throw new StoreError("unavailable", `${target} ${what}`);
+  }
+  if (COMPANIONS.some((ending) => realPath(target) === `${realpathSync(path)}${ending}`))
+    throw new StoreError("unavailable", `${target} belongs to the store: name another file for the backup`);
+  if (found && found.size > 0 && !isStore(target))
+    throw new StoreError("unavailable", `${target} is not a backup of a store: name another file`);
 }
 
 /** Whether the file is a store, by its header alone: a damaged store is one, too. */
