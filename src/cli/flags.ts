@@ -24,8 +24,6 @@ export interface Flag<T> {
   isList?: true;
   /** Has no flag, because other users of the machine can see the command line. */
   isOnlyVariable?: true;
-  /** An empty text is an error; without this, it means what the flag's absence does. */
-  isFilled?: true;
   /** No error and no log shows the text. A variable with this or `hasPassword` can name a file instead. */
   isSecret?: true;
   /** The text is a URL that may contain a password: errors and logs show it without. */
@@ -264,7 +262,7 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     }
     if (flag.isSwitch) {
       if (token.value !== undefined) throw new UsageError(`${token.rawName} takes no value; see --help`);
-    } else if (token.value === undefined || (flag.isFilled && token.value.trim() === "")) {
+    } else if (token.value === undefined || token.value.trim() === "") {
       throw new UsageError(`${token.rawName} needs a value; see --help`);
     } else if (!token.inlineValue && token.value.startsWith("-")) {
       const written = `${token.rawName}=${token.value}`;

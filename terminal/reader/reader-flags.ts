@@ -62,14 +62,11 @@ const since = optional(
   "resume after this cursor; 0 starts with the oldest stored message. The cursor of a channel is <video id>.<cursor>",
   place,
 );
-const types = {
-  ...optional(
-    `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
-    typesNamed,
-    "all",
-  ),
-  isFilled: true,
-} as const;
+const types = optional(
+  `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
+  typesNamed,
+  "all",
+);
 const color = {
   default: "auto",
   meaning: "auto, always or never; auto means on a terminal, unless NO_COLOR is set",

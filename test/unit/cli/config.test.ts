@@ -56,7 +56,7 @@ describe("settings", () => {
     assert.equal(values.RELAY_STORE, SETTINGS.RELAY_STORE.default);
     assert.equal(values.RELAY_TIMEZONE, "UTC");
     assert.deepEqual([...given], ["RELAY_PORT"]);
-    assert.throws(() => read(["--store", ""], {}), /^UsageError: --store: must be /);
+    assert.throws(() => read(["--store", ""], {}), /^UsageError: --store needs a value/);
   });
 
   it("are suggested for a misspelt variable", () => {
@@ -340,7 +340,7 @@ const FILES = Object.entries<Flag<unknown>>(ALL_SETTINGS)
 
 const SETTINGS_PAGE = `# Settings
 
-Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set.
+Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set; an empty flag is refused.
 
 If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the setting of a similar name, if there is one. In a checkout, \`npm start -- --help\` prints this list, and \`livechat-relay settings\` shows what applies, and where it comes from.
 
