@@ -38,10 +38,12 @@ export function columnsOf({ minutes, lastMinute }: Pick<Activity, "minutes" | "l
   });
 }
 
+/** In a replay as the times of its messages: `-1:00`, `9:00`, `1:02:00`. */
 function labelOf(minute: number, isReplay: boolean): string {
   if (!isReplay)
     return new Date(minute * MINUTE_MS).toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" });
   const distance = Math.abs(minute);
-  const time = `${Math.floor(distance / 60)}:${String(distance % 60).padStart(2, "0")}:00`;
-  return minute < 0 ? `-${time}` : time;
+  const hours = Math.floor(distance / 60);
+  const time = hours === 0 ? distance : `${hours}:${String(distance % 60).padStart(2, "0")}`;
+  return `${minute < 0 ? "-" : ""}${time}:00`;
 }
