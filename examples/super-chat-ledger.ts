@@ -22,13 +22,16 @@ function cell(value: string | number): string {
 
 const writeRow = (...values: (string | number)[]) => process.stdout.write(`${values.map(cell).join()}\r\n`);
 
+const fail = ({ message }: Error) => {
+  console.error(message);
+  process.exit(1);
+};
+process.stdout.on("error", fail); // its reader has left
+
 writeRow("cursor", "time", "author", "currency", "value", "amount", "message");
-for await (const m of chat(url, {
-  videoId,
-  cursor: 0,
-  details: true,
-  types: ["superchat", "supersticker"],
-})) {
+const room = chat(url, { videoId, cursor: 0, details: true, types: ["superchat", "supersticker"] });
+room.on("error", fail);
+for await (const m of room) {
   if (m.type === "gap") continue;
   const { publishedAt = "", amount } = m.details;
   writeRow(m.cursor, publishedAt, m.author, amount?.currency ?? "", amount?.value ?? "", m.amount, m.message);

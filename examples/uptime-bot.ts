@@ -11,9 +11,15 @@ const [url = "http://127.0.0.1:8080", videoId = "demo-stream", file = "uptime-bo
 const cursor = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
 const began = Date.now();
 
-const retry = ({ message, isFinal }: ChatError) =>
-  void console.error(message, isFinal ? "" : "Trying again.");
+const fail = ({ message }: Error) => {
+  console.error(message);
+  process.exit(1);
+};
+process.stdout.on("error", fail); // its reader has left
+
+const retry = ({ message, isFinal }: ChatError) => void (isFinal || console.error(message, "Trying again."));
 const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"], retry });
+room.on("error", fail);
 room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
 const keep = () => {
   writeFileSync(`${file}.new`, String(room.cursor));

@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 import { ChatError, GROUPS } from "../../../client/index.ts";
+import { paidAction } from "../../support/chat-actions.ts";
 import { adding, COMMON, PAID } from "../../support/chat-items.ts";
 import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
@@ -49,9 +50,13 @@ function says(text: string) {
 class Script {
   readonly child: ChildProcess;
   out = "";
+  error = "";
   constructor(file: string, ...args: string[]) {
     this.child = spawn(process.execPath, [join(ROOT, file), ...args], {
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (text) => {
+      this.error += text;
     });
     this.child.stdout?.setEncoding("utf8").on("data", (text) => {
       this.out += text;
@@ -60,7 +65,7 @@ class Script {
 
   async printed(pattern: RegExp): Promise<void> {
     while (!pattern.test(this.out)) {
-      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}`);
+      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}${this.error}`);
       if (this.child.stdout)
         await once(this.child.stdout, "data", { signal: AbortSignal.timeout(PATIENCE_MS) });
     }
@@ -113,6 +118,31 @@ describe("the examples", () => {
     const cells = `2026-01-02T03:04:05.678901Z,@somebody,TWD,1500,"NT$1,500.00","'=1+1, ""two"";'=2"`;
     assert.equal(row?.replace(/^\d+,/, ""), cells);
   });
+
+  const SCRIPTS = ["examples/uptime-bot.ts", "examples/super-chat-ledger.ts"];
+  for (const file of SCRIPTS) {
+    it(`include ${file}, which ends in one line if the service refuses`, async (t) => {
+      await using relay = await startRelay();
+      const script = new Script(file, relay.url, "no-id", await temporaryFile(t));
+      assert.equal(await script.ended(), 1);
+      assert.match(script.error, /^videoId [^\n]+\n$/);
+    });
+
+    it(`include ${file}, which ends in at most one line if its reader leaves`, async (t) => {
+      const [relay, chat] = await startChat();
+      await using _ = relay;
+      const script = new Script(file, relay.url, VIDEO, await temporaryFile(t));
+      script.child.stdout?.destroy();
+      let said = 0;
+      const saying = setInterval(() => {
+        said += 1;
+        chat.say([says(`!uptime ${said}`), paidAction(`paid-${said}`, "$5.00")]);
+      }, 50);
+      assert.equal(await script.ended(), 1);
+      clearInterval(saying);
+      assert.match(script.error, /^([^\n]* EPIPE\n)?$/);
+    });
+  }
 
   it("are as short as they claim", () => {
     for (const page of ["examples/page.html", "examples/seven-chats.html"])
