@@ -55,7 +55,7 @@ export class Parameters {
 
   /** Reports a parameter, or an item of its list, that cannot be used. */
   refuse(name: string, why: string, value = this.text(name)): void {
-    this.#warn(`${name}=${value} cannot be used: ${why.replace(/\.$/, "")}.`);
+    this.#warn(`${name}=${value} cannot be used: ${why.replace(/(?<![.?])$/, ".")}`);
   }
 
   list(name: string): string[] {
