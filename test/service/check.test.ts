@@ -93,7 +93,7 @@ describe("check of a video", () => {
       (upstream) => upstream.fault({ on: "sw.js", times: 9, as: { status: 429 } }),
       [
         /^fail {2}egress +direct: YouTube throttles it: .*\. Wait/m,
-        /^fail {2}reads +no: no egress was answered$/m,
+        /^fail {2}reads +no: no egress works: see the lines above$/m,
       ],
     ],
     [

@@ -98,7 +98,7 @@ async function checkUpstream(
   const egresses = specs.map(({ key }) => pool.of(key)).filter((egress) => egress !== undefined);
   const [egress] = await checkEgresses(egresses, clock, tell, signal);
   if (videoId === undefined) return;
-  if (!egress) return tell({ state: "fail", of: "reads", text: "no: no egress was answered" });
+  if (!egress) return tell({ state: "fail", of: "reads", text: "no: no egress works: see the lines above" });
   log.onExchange = (exchange) => tell(exchangeFinding(exchange, videoId));
   await checkReading({ egress, videoId, clock, tell, signal });
 }
