@@ -5,7 +5,10 @@ import { dirname } from "node:path";
 const FORBIDDEN = "this user may not do that: change the permissions, or name another file";
 const FOLDER = "it is a folder: name a file in it";
 
-/** By the system's error code. */
+const COMPRESSED =
+  "it is not a complete gzip file: get it again, or name it without .gz if it is not compressed";
+
+/** By the error code of the system or of zlib. */
 const REASONS: Readonly<
   Record<"read" | "written", Readonly<Record<string, string | ((path: string) => string)>>>
 > = {
@@ -14,6 +17,8 @@ const REASONS: Readonly<
     EACCES: FORBIDDEN,
     EPERM: FORBIDDEN,
     EISDIR: FOLDER,
+    Z_DATA_ERROR: COMPRESSED,
+    Z_BUF_ERROR: COMPRESSED,
   },
   written: {
     ENOENT: (path) => `the folder ${dirname(path)} does not exist: create it, or name another`,

@@ -285,7 +285,11 @@ describe("a capture of chat-downloader", () => {
     const store = await temporaryFile(t);
     const path = join(dirname(store), `${VIDEO}.json.gz`);
     for (const [content, why] of [
-      ["not compressed", /cannot be read: incorrect header check/],
+      ["not compressed", /cannot be read: it is not a complete gzip file: get it again.* \(Z_DATA_ERROR\)$/m],
+      [
+        gzipSync(`{"a":"${"x".repeat(9000)}`).subarray(0, 30),
+        /cannot be read: it is not a complete gzip file: .* \(Z_BUF_ERROR\)$/m,
+      ],
       [gzipSync("[{}]"), /is not a captured chat: give a .*chat-downloader/],
       [
         gzipSync(`[{"a":"${"x".repeat(17_000_000)}`),
