@@ -29,7 +29,7 @@ export class FileLock {
       database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it
     } catch (error) {
       this.release();
-      if (!isBusy(error)) throw unavailable(error, lockPath);
+      if (!isBusy(error)) throw unavailable(error, lockPath, "lock");
       throw new StoreError(
         "unavailable",
         `${path} is in use by another process: stop that one, or name another file`,

@@ -83,8 +83,10 @@ export function adviceOnDenied(path: string): string | undefined {
   return undefined;
 }
 
-/** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
-export function unavailable(error: unknown, path: string): StoreError {
+/**
+ * The failure as a `StoreError`; one that is a `StoreError` already stays as it is. `what`: what the file is.
+ */
+export function unavailable(error: unknown, path: string, what = "store"): StoreError {
   if (error instanceof StoreError) return error;
   const reason = messageOf(error);
   const code = resultCode(error);
@@ -93,5 +95,5 @@ export function unavailable(error: unknown, path: string): StoreError {
     "failed",
   ];
   const advice = adviceOnDenied(path) ?? known;
-  return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, { trouble, cause: error });
+  return new StoreError("unavailable", `${what} ${path} ${advice} (${reason})`, { trouble, cause: error });
 }
