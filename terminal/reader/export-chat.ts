@@ -46,6 +46,19 @@ export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
   return append ? "append" : follow ? "growing" : "whole";
 }
 
+/** The names in the service's refusals, and the command's for the same. */
+const FLAGS: readonly [RegExp, string][] = [
+  [/^saidFrom(?=:)/, "--said-from"],
+  [/^saidTo(?=:)/, "--said-to"],
+  [/^(?=(?:from|to|q|text|author):)/, "--"],
+  [/\bchat=(?=live|replay)/, "--chat "],
+  [/\bq(?= searches)/, "--q"],
+];
+
+function inFlags(refusal: string): string {
+  return FLAGS.reduce((words, [said, flag]) => words.replace(said, flag), refusal);
+}
+
 /** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason of the stop. */
 export async function exportChat(
   { notice: print, ...session }: Session,
@@ -136,7 +149,9 @@ export async function exportChat(
     notice(`${plural(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
     return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
-    if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
+    if (!(error instanceof ChatError)) throw error;
+    if (error.code === "INVALID_REQUEST") throw new ChatError(error.code, inFlags(error.message));
+    if (error.code !== "NOT_STORED") throw error;
     const nothing = chat
       ? `the ${chat} chat of ${name}; leave out --chat to export the other`
       : `${name}; add --follow to read its chat`;

@@ -101,6 +101,7 @@ export const WATCH_FLAGS = {
 } satisfies FlagTable;
 
 const TIME = "2026-11-20T20:00:00Z, or an age such as 90m, 2h or 3d";
+const PLACE = "or, of a replay, a place in the video such as 1:02:03";
 
 export const EXPORT_FLAGS = {
   ...SERVER,
@@ -126,7 +127,7 @@ export const EXPORT_FLAGS = {
   from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
   to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
   "said-from": optional(
-    `only messages from the first one said at this time or later, by the chat's own time: a time such as ${TIME}; or, of a replay, a place in the video such as 1:02:03`,
+    `only messages from the first one said at this time or later, by the chat's own time: a time such as ${TIME}; ${PLACE}`,
     saidTime,
   ),
   "said-to": optional("only messages before the first one said at this time or later", saidTime),
@@ -168,17 +169,17 @@ function toggle(meaning: string): Flag<boolean> {
   return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
 }
 
-/** In milliseconds since 1970. */
-function time(text: string): number {
+/** In milliseconds since 1970. `other`: what else the text may be. */
+function time(text: string, other = ""): number {
   const age = durationIn(text);
   const ms = age === undefined ? parseTime(text) : Date.now() - age;
-  if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}`);
+  if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}${other}`);
   return ms;
 }
 
 /** In milliseconds since 1970, or a place in the video as it is written. */
 function saidTime(text: string): number | string {
-  return parseVideoOffset(text) === undefined ? time(text) : text;
+  return parseVideoOffset(text) === undefined ? time(text, `; ${PLACE}`) : text;
 }
 
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */

@@ -52,6 +52,17 @@ it("export selects by the chat's own time, words or author, and names the stored
     ],
   ];
   for (const [flags, ids] of rows) assert.deepEqual((await exported(...flags)).ids, ids, flags.join(" "));
+  const refused: [flags: string[], words: string][] = [
+    [
+      ["--author", "bob"],
+      "--author: must be a channel id (UC…), as in details.authorId; --q searches for names",
+    ],
+    [["--said-from", "soon"], "or, of a replay, a place in the video such as 1:02:03"],
+  ];
+  for (const [flags, words] of refused) {
+    const { error } = await outcome(["export", ROOM, "--server", url, ...flags]);
+    assert.ok(error.includes(words), error);
+  }
   const { ids, error } = await exported("--said-from", "1:00:00");
   assert.deepEqual(ids, []);
   assert.match(error, /no message is within these times.*in the video are 0:00:00 to 0:05:00/);

@@ -100,6 +100,17 @@ describe("export from a running service", () => {
     assert.deepEqual([code, error], [1, `livechat-relay: NOT_STORED: ${what}\n`]);
   });
 
+  it("says with the names of its flags what the service refuses", async () => {
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0 });
+    await viewer.untilMessages(1); // which are stored
+    const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--said-from", "12:30"]);
+    assert.equal(code, 1);
+    assert.match(
+      error,
+      /: INVALID_REQUEST: --said-from: only a replay has .* give a date, or --chat replay\.\n$/,
+    );
+  });
+
   it("asks the service only for its types, and shows its progress", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     const sends = streams(init(0), message(1, { type: "raid" }), message(5, { type: "gap" }), id(8), NOW);
