@@ -97,6 +97,11 @@ export interface Scenario {
   onlyInAll: (action: JsonObject) => boolean;
   /** Whether a page in Top chat shows as many messages as one of all, so that it reaches further back. */
   isTopLonger: boolean;
+  /**
+   * Which backlog the token of a live chat's menu brings: that of when it was made, with all that was said
+   * since if it is still held; or that of the call.
+   */
+  backlogOf: "token" | "call";
   /** Drops actions that no reader can get any more, also from the ledger: for chats that run for days. */
   forget: boolean;
 }
@@ -130,6 +135,7 @@ export const DEFAULT_SCENARIO: Scenario = {
   kinds: undefined,
   onlyInAll: isLeftOut,
   isTopLonger: false,
+  backlogOf: "token",
   forget: false,
 };
 

@@ -357,13 +357,14 @@ export class Chat {
   }
 
   /**
-   * What a reader of a live chat can still get. A token to reload it gives the backlog that was there when it
-   * was made, if everything since is still held, else the backlog of now.
+   * What a reader of a live chat can still get. By default, a token to reload it gives the backlog that was
+   * there when it was made, if everything since is still held, else the backlog of now.
    */
   #heldFor({ position, reloads }: Grant): Entry[] {
     const held = (from: number) => this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
     if (reloads === undefined) return held(position);
     const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength)];
+    if (this.#scenario.backlogOf === "call") return backlog;
     if (later.length === this.#log.head - position - reloads) return this.#log.from(position);
     return later.length > backlog.length ? later : backlog;
   }

@@ -29,6 +29,19 @@ export interface SpanBefore {
   isInTime: boolean;
 }
 
+/** Minimum number of messages in the backlog of a lively chat. Popout pages show 52 to 97 actions. */
+const BACKLOG = 40;
+
+/**
+ * Whether messages may be missing between those of Top chat and an answer with all messages, however soon it
+ * came. The token of a menu brings a backlog, perhaps the one at the time of the call: in a lively chat, it
+ * can begin later than the page ends. A shorter answer without an overlap continues the page.
+ */
+export function mayBeginLater(inTop: readonly Item[], all: readonly Item[]): boolean {
+  const isOfMenu = inTop.some((item) => item.isInTop);
+  return isOfMenu && all.filter(isChatInPlace).length >= BACKLOG && !areJoined(inTop, all);
+}
+
 /** Such a page proves nothing. */
 function showsNoChat({ items }: FreshPage): boolean {
   return !items.some(isChatInPlace);
@@ -100,7 +113,8 @@ export function withAnswer(
 export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
   if (!inTop?.items.some(isChatInPlace) || !all) return [answer];
-  const isJoined = unreadBetween(inTop, all) <= windowMs || areJoined(inTop.items, all.items);
+  const isInTime = unreadBetween(inTop, all) <= windowMs && !mayBeginLater(inTop.items, all.items);
+  const isJoined = isInTime || areJoined(inTop.items, all.items);
   return isJoined ? [{ ...inTop, items: answer.items, above: answer.above }] : [inTop, all];
 }
 

@@ -9,7 +9,7 @@
  * - between a page and its answer, if that was late; behind a page without a chat message, as before a page
  *   (`withAnswer`);
  * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
- * - between Top chat and the answer with all messages, if that was late (`timeline.ts`);
+ * - between Top chat and the answer with all messages, if that was late or may begin later (`mayBeginLater`);
  * - before a page that says that the chat is off: in an open room as before a fresh page, at an opening if
  *   the page was late;
  * - before a page that says that the chat is over, if that was late;

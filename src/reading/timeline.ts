@@ -16,6 +16,7 @@ import {
   type FreshPage,
   inTurn,
   lastOf,
+  mayBeginLater,
   type Read,
   type SpanBefore,
   toBatches,
@@ -75,7 +76,7 @@ export function openingBatches(
   const [first, rest] = inTurn(answer, windowMs);
   const gapBetween = ({ wallAt: sinceMs }: CallTimes, { wallAt: untilMs }: CallTimes): Gap | undefined =>
     isReplay ? undefined : { sinceMs, untilMs, reason: "unreachable" };
-  const isInTime = unreadBetween(page, first) <= windowMs;
+  const isInTime = unreadBetween(page, first) <= windowMs && !mayBeginLater(page.items, first.items);
   const before = { gap: isInTime ? undefined : gapBetween(page, first), isInTime };
   const pages = [{ ...page, gap: isReplay ? undefined : unread }];
   const batches = cutAtAll(withAnswer(pages, first, before, telemetry.mark));
@@ -274,7 +275,7 @@ export class ReadingTimeline {
     const last = this.#lastRead;
     const sinceMs = replacesMuteToken && !this.hasPages ? this.#newsAt : last.wallAt;
     const unreadMs = replacesMuteToken ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
-    const isInTime = unreadMs <= this.#windowMs;
+    const isInTime = unreadMs <= this.#windowMs && !mayBeginLater(this.onPages, read.items);
     const mayMiss = !isInTime || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
     return { gap: mayMiss ? this.#gapBetween(sinceMs, read.wallAt) : undefined, isInTime };
   }

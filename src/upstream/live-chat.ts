@@ -306,14 +306,12 @@ export class LiveChat {
       const position = { ...first.position, offered: second.mayFollow ? offered : undefined };
       return { ...first, position, inTopBecause: second.why };
     }
-    return {
-      ...second,
-      items: isReplay
-        ? completeInOrder(second.items, first.items, "").items
-        : mergeInOrder(inTopChat(first.items), second.items),
-      ...(!isReplay && { parts: [first, second] }),
-      position: { ...second.position, view: "all", offered: undefined },
-    };
+    const position: Position = { ...second.position, view: "all", offered: undefined };
+    if (isReplay) {
+      return { ...second, items: completeInOrder(second.items, first.items, "").items, position };
+    }
+    const inTop = { ...first, items: inTopChat(first.items) };
+    return { ...second, items: mergeInOrder(inTop.items, second.items), parts: [inTop, second], position };
   }
 
   /**

@@ -156,6 +156,12 @@ export const FACTS: readonly Fact[] = [
     held: ["test/relay/reading/top-chat-page.test.ts", "does not hide what all messages reach no longer"],
   },
   {
+    fact: "a menu's token of a live chat brings its backlog: of when it was made, or of the call",
+    by: ["scenario backlogOf"],
+    drawn: [[WORLD, 'backlogOf: random.pick(["token"']],
+    held: ["test/relay/reading/fast-chats.test.ts", "each gap of a chat is marked"],
+  },
+  {
     fact: "a token can answer 200 without messages for ever, also from its first poll on",
     by: ["scenario mute"],
     drawn: ["tokens silent"],

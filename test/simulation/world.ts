@@ -193,6 +193,7 @@ export class World {
           page: 20,
           tokens: random.pick(["strict", "reusable"]),
           overlap: random.pick([0, 10]),
+          backlogOf: random.pick(["token", "call"]),
           foundOn: random.pick(["everywhere", "both", "popout", "watch", "next"]),
           ...(random.chance(0.7) ? HOLD : {}),
         };

@@ -9,7 +9,7 @@ import { Random } from "../../../simulator/random.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { gapsIn } from "../../support/gaps-in.ts";
 
-const MINUTES = 3;
+const MINUTES = 5;
 const VIDEO = "fast-chat-1";
 const CHAT = ["get_live_chat"] as const;
 const PAGES = ["popout", "watch", "next"] as const;
@@ -21,24 +21,32 @@ const TROUBLES = {
   "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
 } as const;
 
+/** A menu's token is answered late, with the backlog of that moment; so are the first ones of the chat. */
+const SLOW_CALLS = { on: CHAT, as: { delayMs: 4500 }, forMs: 12_000 } as const;
+
 describe("each gap of a chat is marked, with at most one needless gap per incident", () => {
-  for (const [page, perSecond] of [
-    [8, 25],
-    [75, 60],
+  for (const [page, perSecond, backlogOf, foundOn] of [
+    [8, 25, "token", "everywhere"],
+    [75, 60, "token", "everywhere"],
+    [60, 20, "call", "popout"],
+    [60, 20, "call", "watch"],
   ] as const) {
-    it(`${perSecond} messages a second, pages of ${page}`, async () => {
+    const what = `pages of ${page}, found on ${foundOn}, and the backlog of its ${backlogOf}`;
+    it(`${perSecond} messages a second, ${what}`, async () => {
       const random = new Random(page, `fast ${perSecond}`);
       const relay = new VirtualRelay({ seed: page + perSecond });
       const { clock, upstream } = relay;
       const scenario = { ...realisticHold, kinds: ["text" as const], page, timeoutMs: 5000 };
-      const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+      const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable", backlogOf, foundOn });
       chat.speak(perSecond);
       relay.visit({ videoId: VIDEO });
+      const known = [...Object.values(TROUBLES), ...(backlogOf === "call" ? [SLOW_CALLS] : [])];
+      if (backlogOf === "call") upstream.fault({ ...SLOW_CALLS, times: 2 });
       let troubles = 0;
       void (async () => {
         for (;;) {
           await clock.sleep(6000 + random.next() * 12_000);
-          const { on, as, forMs } = random.pick(Object.values(TROUBLES));
+          const { on, as, forMs } = random.pick(known);
           chat.expireTokens();
           troubles += 1;
           const fault = upstream.fault({ on, videoId: VIDEO, times: Number.POSITIVE_INFINITY, as });
