@@ -89,7 +89,7 @@ export const FACTS: readonly Fact[] = [
     fact: "the popout page shows the chat's last messages; the first answer repeats some of them",
     by: ["scenario page", "scenario overlap"],
     drawn: [
-      [WORLD, "page: 20"],
+      [WORLD, "{ page: 20 }"],
       [WORLD, "overlap: random.pick("],
     ],
     held: [ROOM_JUDGE, "is stored twice"],
@@ -158,7 +158,7 @@ export const FACTS: readonly Fact[] = [
   {
     fact: "a menu's token of a live chat brings its backlog: of when it was made, or of the call",
     by: ["scenario backlogOf"],
-    drawn: [[WORLD, 'backlogOf: random.pick(["token"']],
+    drawn: [[WORLD, 'backlogOf: "call"']],
     held: ["test/relay/reading/fast-chats.test.ts", "each gap of a chat is marked"],
   },
   {

@@ -190,10 +190,9 @@ export class World {
       ? { kind: "replay", pageSize: 40, perWrapper: 4, tokens: "reusable" }
       : {
           timeoutMs: random.pick([3000, 10_000, 10_000]),
-          page: 20,
+          ...random.pick([{ page: 20 }, { page: 60, backlogOf: "call" } as const]),
           tokens: random.pick(["strict", "reusable"]),
           overlap: random.pick([0, 10]),
-          backlogOf: random.pick(["token", "call"]),
           foundOn: random.pick(["everywhere", "both", "popout", "watch", "next"]),
           ...(random.chance(0.7) ? HOLD : {}),
         };
