@@ -98,6 +98,11 @@ export class RoomJudge {
    * all messages, and then the gap accounts for those that Top chat leaves out among them.
    */
   #isInTopBehindGap = false;
+  /**
+   * Whether the log has no gap yet, and only messages that Top chat shows: its page may reach further back than
+   * all messages.
+   */
+  #isBeginning = true;
 
   /** The view that its room must read. */
   readonly #view: ChatView;
@@ -135,6 +140,7 @@ export class RoomJudge {
     this.#ids.clear();
     this.#lastPlace = undefined;
     this.#isClosed = false;
+    this.#isBeginning = true;
   }
 
   at(cursor: number): StoredMessage | undefined {
@@ -210,7 +216,7 @@ export class RoomJudge {
   #isLeftOut({ action, at }: Chat["ledger"][number]): boolean {
     const since = this.#inTopSince ?? Number.POSITIVE_INFINITY;
     const wasInTop = at >= since || this.#inTop.some(({ from, to }) => at >= from && at <= to);
-    return (wasInTop || this.#isInTopBehindGap) && this.chat.leavesOut(action);
+    return (wasInTop || this.#isInTopBehindGap || this.#isBeginning) && this.chat.leavesOut(action);
   }
 
   /** A call of its chat begins. */
@@ -272,6 +278,7 @@ export class RoomJudge {
     if (isGap(row)) {
       this.#hasGapSince = true;
       this.#isInTopBehindGap = true;
+      this.#isBeginning = false;
     }
     this.#judgeTakenDown(row);
     const place = this.#places.get(row.id);
@@ -288,6 +295,7 @@ export class RoomJudge {
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
     this.#lastPlace = place;
     this.#hasGapSince = false;
+    if (isOnlyInAll) this.#isBeginning = false;
   }
 
   /** A banner or a poll that the room takes down must have been taken down in the chat. */

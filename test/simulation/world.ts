@@ -190,7 +190,7 @@ export class World {
       ? { kind: "replay", pageSize: 40, perWrapper: 4, tokens: "reusable" }
       : {
           timeoutMs: random.pick([3000, 10_000, 10_000]),
-          ...random.pick([{ page: 20 }, { page: 60, backlogOf: "call" } as const]),
+          ...random.pick([{ page: 20 }, { page: 60, backlogOf: "call", isTopLonger: true } as const]),
           tokens: random.pick(["strict", "reusable"]),
           overlap: random.pick([0, 10]),
           foundOn: random.pick(["everywhere", "both", "popout", "watch", "next"]),
