@@ -329,10 +329,10 @@ export class ChannelViewer {
       void this.#follow(broadcast, writer, lastVisit, turned).catch((error) => this.#fail(error));
     using _ = isRest ? undefined : broadcasts.onChange(follow);
     if (!isRest) follow();
-    // The channel's watch says when a chat that was not there is there.
-    const goesOn = { isFresh: true, reopens: broadcast.isReopened === true };
-    const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, ...goesOn };
+    const reopens = broadcast.isReopened === true;
+    const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, reopens };
     const asked = { videoId: writer.videoId, filter, wantsVideo, facts, ...start };
+    // The channel's watch says when a chat that was not there is there.
     const request = { ...asked, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();

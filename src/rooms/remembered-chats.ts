@@ -85,7 +85,8 @@ export async function reopensFor(
   request: StreamRequest,
   read: () => Promise<readonly StoredChat[]>,
 ): Promise<boolean> {
-  if (request.reopens || (remembered.name === "absent" && request.isFresh)) return true;
+  const asksAgain = request.isShown || request.isRecording;
+  if (request.reopens || (remembered.name === "absent" && asksAgain)) return true;
   if (remembered.name === "absent" && !remembered.failure && request.lastEventId !== undefined) {
     const { absence, stored } = remembered;
     const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;

@@ -26,7 +26,7 @@ export async function stay(
   const { deleted } = run;
   const sink = new NullSink();
   const leave = () => sink.end();
-  const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, reopens, isRecording: true };
+  const asked = { videoId, lastEventId: undefined, backfill: 0, reopens, isRecording: true };
   const entered = Promise.withResolvers<Room>();
   const open = (_cursor: number, room: Room) => {
     entered.resolve(room);
