@@ -39,7 +39,7 @@ export class OriginRooms implements RoomSources {
 
   async open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom> {
     const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
-    applicant.assertRoomPlace();
+    applicant.places.assertFree(videoId, applicant.waiting.expectedType());
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, signal);
     if (begun instanceof ChatAbsent)
@@ -48,7 +48,7 @@ export class OriginRooms implements RoomSources {
     using opening = new DisposableStack();
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
-    applicant.found(chatType);
+    applicant.places.take(videoId, chatType);
     const recent = await origin.messagesUpTo(
       videoId,
       historyEnd,

@@ -1,11 +1,11 @@
-/** What an entry gets from the registry of rooms, and what it shows in return. Entries know no others. */
+/** What an entry gets from the registry of rooms. Entries know no others. */
 
 import type { Clock } from "../base/clock.ts";
-import type { ChatType } from "../protocol/chat.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningQueue } from "./opening/opening-queue.ts";
+import type { RoomPlaces } from "./room-places.ts";
 import type { RoomSources } from "./sources.ts";
 
 export interface EntrySettings {
@@ -17,14 +17,6 @@ export interface EntrySettings {
   noChatMs: number;
 }
 
-/** What an entry shows to the others. */
-export interface EntryFacts {
-  readonly videoId: string;
-  /** The chat that is read or followed: known once it is found, even before the opening ends. */
-  readonly chatType: ChatType | undefined;
-  readonly isVacant: boolean;
-}
-
 export interface EntryHost {
   readonly sources: RoomSources;
   readonly clock: Clock;
@@ -32,15 +24,15 @@ export interface EntryHost {
   readonly settings: EntrySettings;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue;
+  /** The places of the rooms, which openings take. */
+  readonly places: RoomPlaces;
   /** Aborts when the service stops. */
   readonly stopped: AbortSignal;
 
   /** The number of rooms that this instance reads. */
   roomsRead(): number;
-  /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
-  assertRoomPlace(entry: EntryFacts, chatType: ChatType): void;
-  /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
-  changed(entry: EntryFacts, before: ChatType | undefined): void;
+  /** The state of the video's entry has changed; a vacant one is dropped. */
+  changed(videoId: string): void;
   /** As `VideoEntry.admit`, for a video whose entry has been dropped. */
   admit(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**

@@ -4,8 +4,8 @@
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { type Chat, type ChatType, ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
-import { type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
+import { ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
@@ -22,7 +22,7 @@ import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts
 
 type State =
   | { name: "vacant" }
-  | { name: "opening"; opening: Opening; found?: ChatType }
+  | { name: "opening"; opening: Opening }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
@@ -78,20 +78,14 @@ export class VideoEntry {
   }
 
   set #state(next: State) {
-    const before = this.chatType;
     this.#current = next;
-    this.#host.changed(this, before);
+    this.#host.places.set(this.videoId, this.activeRoom?.chatType);
+    this.#host.changed(this.videoId);
   }
 
   /** Whether the entry holds no information, so that it can be dropped. */
   get isVacant(): boolean {
     return this.#state === VACANT && !this.#leaving;
-  }
-
-  /** The chat that is read or followed: known once it is found, even before the opening ends. */
-  get chatType(): ChatType | undefined {
-    if (this.#state.name === "opening") return this.#state.found;
-    return this.#remembered ? undefined : this.room?.chatType;
   }
 
   /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
@@ -119,6 +113,11 @@ export class VideoEntry {
   get room(): Room | undefined {
     if (this.#state.name === "followed") return this.#state.followed.room;
     return (this.#remembered ?? this.owned)?.room;
+  }
+
+  /** The room of a chat that is read or followed. */
+  get activeRoom(): Room | undefined {
+    return this.#remembered ? undefined : this.room;
   }
 
   /** The memory of a chat that has ended, or is not there. */
@@ -272,8 +271,7 @@ export class VideoEntry {
       queued,
       isShown,
       waiting: this.#waiting,
-      assertRoomPlace: (expected) => this.#assertRoomPlace(expected),
-      found: (chatType) => this.#found(chatType),
+      places: this.#host.places,
     };
     const open = () => this.#host.sources.open(this.videoId, applicant, signal);
     signal.throwIfAborted();
@@ -299,20 +297,6 @@ export class VideoEntry {
     }
     this.#vacate(next);
     throw new ChatAbsent(absence);
-  }
-
-  /**
-   * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
-   * all who wait ask for it, else the expected one.
-   */
-  #assertRoomPlace(expected: Chat = "live"): void {
-    this.#host.assertRoomPlace(this, typeOfChat(this.#waiting.allAskForReplay ? "replay" : expected));
-  }
-
-  /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
-  #found(chatType: ChatType): void {
-    if (this.#state.name === "opening") this.#state = { ...this.#state, found: chatType };
-    this.#host.assertRoomPlace(this, chatType);
   }
 
   #opened(acquired: AcquiredRoom): OpenedRoom {

@@ -5,7 +5,7 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
+import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import {
   chatForQuery,
@@ -22,10 +22,10 @@ import type { RoomRecord } from "../store/port.ts";
 import { ifUnavailable, notStored, retryRead, storeUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
-import type { EntryFacts, EntryHost, EntrySettings } from "./entry-host.ts";
+import type { EntryHost, EntrySettings } from "./entry-host.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
+import { RoomPlaces } from "./room-places.ts";
 import { type LocalRoom, ROOM_STATES, type RoomState, stateOf } from "./room-states.ts";
 import type { RoomSources } from "./sources.ts";
 import { endAll, windDownAll } from "./stop.ts";
@@ -47,8 +47,6 @@ export class Rooms {
   readonly #telemetry: Telemetry;
   readonly #settings: RoomsSettings;
   readonly #entries = new Map<string, VideoEntry>();
-  /** The number of chats that are read or followed, by type. */
-  readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
   /**
    * The rooms without an entry: those that serve a stored part of a chat without opening it, by that part,
    * so that requests for it share one; and those that take no new viewers, but still serve their last ones.
@@ -70,10 +68,11 @@ export class Rooms {
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
   readonly #exempt = new Counts<"streams">();
-  #reserve: Reserve | undefined;
   readonly #host: EntryHost;
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
+  /** The places of the rooms, some of which are kept for recordings. */
+  readonly places: RoomPlaces;
   /** The videos that wait to be opened, or to be looked at. */
   readonly openings: OpeningQueue;
 
@@ -83,6 +82,7 @@ export class Rooms {
     this.#telemetry = telemetry;
     this.#settings = settings;
     this.slices = new Slices(clock);
+    this.places = new RoomPlaces(settings.maxRooms);
     const maxOpenings = settings.maxRooms + MAX_WAITING_VIDEOS;
     this.openings = new OpeningQueue(clock, maxOpenings, () => sources.takeOpening?.());
     this.#host = {
@@ -91,10 +91,10 @@ export class Rooms {
       telemetry,
       settings,
       openings: this.openings,
+      places: this.places,
       stopped: this.#stopped.signal,
       roomsRead: () => this.ownedEntries().length,
-      assertRoomPlace: (entry, chatType) => this.#assertRoomPlace(entry, chatType),
-      changed: (entry, before) => this.#recount(entry, before),
+      changed: (videoId) => this.#dropIfVacant(videoId),
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
       resolveChat: (request) => this.#resolveChat(request),
       stored: (videoId) => this.#stored(videoId),
@@ -124,14 +124,6 @@ export class Rooms {
     return this.#exempt.take("streams");
   }
 
-  /**
-   * From now on, other chats leave these places free for recordings. So a recording is refused only if
-   * recordings alone fill the limit.
-   */
-  keepFor(reserve: Reserve): void {
-    this.#reserve = reserve;
-  }
-
   /** Aborts when the service stops, so that viewers must reconnect. */
   get stopped(): AbortSignal {
     return this.#stopped.signal;
@@ -143,8 +135,7 @@ export class Rooms {
    */
   assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
-    const reserved = this.#reserve?.places() ?? 0;
-    const viewers = this.viewerCount - this.#exempt.of("streams") + reserved + count;
+    const viewers = this.viewerCount - this.#exempt.of("streams") + this.places.kept + count;
     if (viewers > this.#settings.maxViewers) throw atCapacity("viewers");
   }
 
@@ -205,16 +196,10 @@ export class Rooms {
    */
   #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
-    const open = this.#activeRoom(videoId);
+    const open = this.#entries.get(videoId)?.activeRoom;
     if (!open) return log === undefined && !lastEventId;
     if (isReplayChat(open.chatType)) return log === undefined && open.tail.holds(lastEventId ?? 0);
     return log !== undefined || (lastEventId ?? 0) <= open.head;
-  }
-
-  /** The room of a video's chat that is read or followed. */
-  #activeRoom(videoId: string): Room | undefined {
-    const entry = this.#entries.get(videoId);
-    return entry?.chatType && entry.room;
   }
 
   /** As `EntryHost.resolveChat`. */
@@ -238,7 +223,7 @@ export class Rooms {
     const ended = endedChatForViewer(stored, request, this.#settings.graceMs);
     if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
-    const asked = this.#activeRoom(videoId) ? undefined : chatForViewer(stored, request);
+    const asked = this.#entries.get(videoId)?.activeRoom ? undefined : chatForViewer(stored, request);
     if (asked) positionIn(log, asked.floor, asked.head);
     return request;
   }
@@ -377,32 +362,8 @@ export class Rooms {
     return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#host));
   }
 
-  /** A replay takes no place of a live chat, and neither does a chat that has ended. */
-  #assertRoomPlace(entry: EntryFacts, chatType: ChatType): void {
-    const isRecorded = this.#reserve?.isFor(entry.videoId) ?? false;
-    const others = isRecorded
-      ? this.#recordedChats(chatType, entry)
-      : this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0) + (this.#reserve?.places() ?? 0);
-    if (others >= this.#settings.maxRooms) throw atCapacity("rooms");
-  }
-
-  /** The number of other chats of this type that are recorded. */
-  #recordedChats(chatType: ChatType, entry: EntryFacts): number {
-    let count = 0;
-    for (const other of this.#entries.values())
-      if (other !== entry && other.chatType === chatType && this.#reserve?.isFor(other.videoId)) count += 1;
-    return count;
-  }
-
-  #recount(entry: EntryFacts, before: ChatType | undefined): void {
-    if (before) this.#chats[before] -= 1;
-    if (entry.chatType) this.#chats[entry.chatType] += 1;
-    this.#dropIfVacant(entry);
-  }
-
-  /** Another entry of its video may have taken its place. */
-  #dropIfVacant(entry: EntryFacts): void {
-    if (entry.isVacant && this.#entries.get(entry.videoId) === entry) this.#entries.delete(entry.videoId);
+  #dropIfVacant(videoId: string): void {
+    if (this.#entries.get(videoId)?.isVacant) this.#entries.delete(videoId);
   }
 
   async #tick(): Promise<void> {
@@ -412,7 +373,7 @@ export class Rooms {
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
         await this.#tickRoom(entry);
-        this.#dropIfVacant(entry);
+        this.#dropIfVacant(entry.videoId);
       }
       for (const [key, room] of this.#withoutEntry) {
         await this.#tickRoom(room);

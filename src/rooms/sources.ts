@@ -2,7 +2,6 @@
  * Where the rooms of an instance come from: chats that it reads into its store (`store-backed-rooms.ts`), or
  * the rooms of another instance. Entries, rooms and viewers are the same in both.
  */
-import type { Chat, ChatType } from "../protocol/chat.ts";
 import type { Absence } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Census, Room } from "../serving/room.ts";
@@ -13,6 +12,7 @@ import type { QueuedOpening } from "./opening/opening-queue.ts";
 import type { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { EndedRoom } from "./remembered-chats.ts";
+import type { RoomPlaces } from "./room-places.ts";
 
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
@@ -53,16 +53,8 @@ export interface RoomApplicant {
   isShown: boolean;
   /** The viewers that wait for the room; the set changes while it opens. */
   waiting: WaitingViewers;
-  /**
-   * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.
-   * Throws `RelayError` CAPACITY if no further chat of its type may be open.
-   */
-  assertRoomPlace(expected?: Chat): void;
-  /**
-   * The chat is found, and will now be read: it counts from here on. Throws `RelayError` CAPACITY if no
-   * further chat of this type may be open.
-   */
-  found(chatType: ChatType): void;
+  /** One must be free before the chat is looked for. The chat takes it when found, before it is read. */
+  places: RoomPlaces;
 }
 
 export interface RoomSources {

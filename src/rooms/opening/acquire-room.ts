@@ -36,7 +36,7 @@ export async function acquireRoom(
     const stored = await storedChats(store, videoId);
     const ended = applicant.waiting.reopens ? undefined : recentlyEnded(stored, parts);
     if (ended) return { is: "ended", ended };
-    applicant.assertRoomPlace(expectedChat(stored));
+    applicant.places.assertFree(videoId, applicant.waiting.expectedType(expectedChat(stored)));
     const resumable = stored.find((room) => isResumable(room, parts));
     if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
     const result = resumable

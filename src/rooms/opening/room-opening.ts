@@ -44,7 +44,7 @@ export type OpeningResult = Extract<AcquiredRoom, { is: "opened" }> | NoRoom | {
 /** An opening that goes on. */
 interface PageOpening {
   videoId: string;
-  applicant: Applicant;
+  applicant: RoomApplicant;
   parts: OwnedRoomParts;
   /** Just before the live chat's room was taken. */
   began: CallStart;
@@ -53,8 +53,6 @@ interface PageOpening {
   replay: Hold | undefined;
   egress: RoomEgress;
 }
-
-type Applicant = Pick<RoomApplicant, "found" | "waiting">;
 
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
 function isOpen(room: RoomRecord | undefined): room is RoomRecord {
@@ -74,14 +72,14 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
  * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
  * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
  * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
- * its last message is not read again. Calls `found` when the chat is found, before it is read. A stored
+ * its last message is not read again. The chat takes its place once it is found, before it is read. A stored
  * room whose chat may come back waits for it, if somebody must get it (`needsLiveChat`). Rejects as
  * `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
  */
 export async function openFromPage(
   videoId: string,
   turn: OpeningTurn,
-  applicant: Applicant,
+  applicant: RoomApplicant,
   parts: OwnedRoomParts,
   signal: AbortSignal,
 ): Promise<OpeningResult> {
@@ -177,7 +175,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
     signal: until,
   };
   const found = (chatType: ChatType) => {
-    applicant.found(chatType);
+    applicant.places.take(videoId, chatType);
     egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
   };
   const panels = live.room && knownPosition(live.room).panels;

@@ -1,4 +1,6 @@
 /** The viewers and recordings that wait for one room to open, and what they require of it. */
+import type { Chat, ChatType } from "../../protocol/chat.ts";
+import { typeOfChat } from "../../protocol/chat-key.ts";
 import { type CursorRange, resumeCursor } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
@@ -43,8 +45,13 @@ export class WaitingViewers {
     return this.#requests.values().every(({ replay }) => replay) ? first?.replay : undefined;
   }
 
-  /** Whether there are any, and all of them ask for the replay, by its name or by a cursor. */
-  get allAskForReplay(): boolean {
-    return this.size > 0 && this.#requests.values().every(({ chat, replay }) => chat === "replay" || replay);
+  /**
+   * The type of the chat that will be found: of the replay, if all of them ask for that by its name or by a
+   * cursor; else of `known`, as the store says.
+   */
+  expectedType(known: Chat = "live"): ChatType {
+    const asksForReplay = ({ chat, replay }: StreamRequest) => chat === "replay" || replay !== undefined;
+    const isReplay = this.size > 0 && this.#requests.values().every(asksForReplay);
+    return typeOfChat(isReplay ? "replay" : known);
   }
 }
