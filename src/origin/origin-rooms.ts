@@ -47,14 +47,11 @@ export class OriginRooms implements RoomSources {
     const stream = begun;
     using opening = new DisposableStack();
     opening.use(stream);
-    const { cursor: historyEnd, chatType } = stream;
+    const { cursor, chatType } = stream;
     applicant.places.take(videoId, chatType);
-    const recent = await origin.messagesUpTo(
-      videoId,
-      historyEnd,
-      Math.min(BACKFILL_MAX, settings.tailMessages),
-    );
-    const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
+    const count = Math.min(BACKFILL_MAX, settings.tailMessages);
+    const recent = await origin.messagesUpTo(videoId, cursor, count);
+    const before = (recent[0]?.cursor ?? cursor + 1) - 1;
     const store = new OriginRoomLog(origin, clock, events, { recent, stream });
     const blanking = {
       ...settings,
@@ -66,10 +63,11 @@ export class OriginRooms implements RoomSources {
     const key = chatKey(videoId, chatNamed(chatType));
     const { census } = this;
     const room = new Room(key, before, { store, clock, telemetry, census, settings: blanking });
+    room.historyEnd = cursor;
     opening.move();
-    events.roomFollowed(videoId, { chatType, cursor: historyEnd });
+    events.roomFollowed(videoId, { chatType, cursor });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
-    return { is: "followed", followed: { room, lingers: true }, historyEnd };
+    return { is: "followed", followed: { room, lingers: true } };
   }
 
   /**

@@ -9,7 +9,6 @@ import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
-import type { HistoryEnd } from "../serving/starts.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
 import type { EntryHost } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
@@ -29,18 +28,12 @@ type State =
   | { name: "releasing"; done: Promise<void> }
   | Remembered;
 
-/** An opened room. `historyEnd`: for the viewers that waited for it; if absent, the room's head. */
-interface OpenedRoom {
-  room: Room;
-  historyEnd?: HistoryEnd | undefined;
-}
-
 /** An opening that all viewers who wait for the room share. */
 interface Opening {
   /** Settles when nothing of it goes on. */
-  done: Promise<OpenedRoom>;
+  done: Promise<Room>;
   /** Settles as `done` does, or at once if the opening is given up or displaced. */
-  result: Promise<OpenedRoom>;
+  result: Promise<Room>;
   giveUp: AbortController;
   /** Its place in the queue. */
   queued: QueuedOpening;
@@ -264,7 +257,7 @@ export class VideoEntry {
     { released, isShown = false }: OpenOptions,
     queued: QueuedOpening,
     signal: AbortSignal,
-  ): Promise<OpenedRoom> {
+  ): Promise<Room> {
     using _ = queued;
     await released;
     const applicant: RoomApplicant = {
@@ -299,12 +292,12 @@ export class VideoEntry {
     throw new ChatAbsent(absence);
   }
 
-  #opened(acquired: AcquiredRoom): OpenedRoom {
+  #opened(acquired: AcquiredRoom): Room {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };
       this.#host.sources.ownership.setViewers(this.videoId, 0);
-      return { room };
+      return room;
     }
     const { room } = acquired.is === "opened" ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
@@ -314,7 +307,7 @@ export class VideoEntry {
     }
     if (acquired.is === "opened") this.#keepOwned(acquired.owned);
     else this.#follow(acquired.followed);
-    return { room, historyEnd: acquired.historyEnd };
+    return room;
   }
 
   /** Follows a room that another instance reads, until the room ends or this instance takes it over. */
@@ -348,20 +341,16 @@ export class VideoEntry {
    * Waits for the opening that all waiting viewers share. It continues even if all of them leave, as an open
    * room does for a while: a viewer that comes back needs no second opening.
    */
-  async #addOnceOpen(
-    opening: Promise<OpenedRoom>,
-    request: StreamRequest,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #addOnceOpen(opening: Promise<Room>, request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#waiting.add(request);
-    let opened: OpenedRoom;
+    let opened: Room;
     let served: Room | StreamRequest;
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
       const resolved = this.#host.resolveChat(request);
       served = (resolved && (await unlessAborted(resolved, signal))) ?? request;
-      if (!(served instanceof Room)) this.#assertChat(opened.room, served);
+      if (!(served instanceof Room)) this.#assertChat(opened, served);
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
@@ -371,7 +360,7 @@ export class VideoEntry {
       throw error;
     }
     this.#waiting.delete(request);
-    if (!(served instanceof Room)) return opened.room.add(served, opened.historyEnd);
+    if (!(served instanceof Room)) return opened.add(served, opened.historyEnd);
     this.#lingerIfIdle();
     return served.add(request);
   }

@@ -5,7 +5,6 @@
 import type { Absence } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Census, Room } from "../serving/room.ts";
-import type { HistoryEnd } from "../serving/starts.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
@@ -28,13 +27,10 @@ export interface Followed {
   leave?(): void;
 }
 
-/**
- * What an opening acquires: a room that is read here, one that another instance reads, or an ended one.
- * `historyEnd`: for the viewers that waited for it; if absent, its head.
- */
+/** What an opening acquires: a room that is read here, one that another instance reads, or an ended one. */
 export type AcquiredRoom =
-  | { is: "opened"; owned: OwnedRoom; historyEnd?: HistoryEnd }
-  | { is: "followed"; followed: Followed; historyEnd?: HistoryEnd }
+  | { is: "opened"; owned: OwnedRoom }
+  | { is: "followed"; followed: Followed }
   | { is: "ended"; ended: EndedRoom };
 
 /** The standing of a chat that has no room. */

@@ -108,6 +108,8 @@ export class Room {
   #chats: Pick<Init, "chats"> = {};
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
+  /** The end of its history for the viewers that waited for its opening; undefined: its head. */
+  historyEnd: HistoryEnd | undefined;
   /** The view that this instance read, kept after reading ends; undefined if it never read the chat. */
   view: ChatView | undefined;
   /** Called each time the last viewer leaves. */

@@ -223,8 +223,8 @@ async function storeChat(
   telemetry.rooms.opened(videoId, { chatType, view: owned.reading.view, ...pair, cursor: hold.head });
   // `hold.head` is the head before this append: the room begins there, and reads the append from the log like
   // any other. The viewers that waited for a replay get all of it, so nothing counts as history.
-  const historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
-  return { is: "opened", owned, historyEnd };
+  owned.room.historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
+  return { is: "opened", owned };
 }
 
 /** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
