@@ -5,7 +5,7 @@
 import { answeredNow, type CallStart, type CallTimes, type Clock, pause, startedNow } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
-import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
+import { type Absence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/store-error.ts";
@@ -126,9 +126,9 @@ export class Poller {
     if (start.awaited) this.#await(start.awaited);
   }
 
-  /** Why the room waits for its chat; undefined if it does not. */
-  get absence(): AwaitedAbsence | undefined {
-    return this.#awaited?.absence;
+  /** Whether the room waits for its chat. */
+  get isAwaited(): boolean {
+    return this.#awaited !== undefined;
   }
 
   /** Somebody new waits for the room: a chat that is looked for seldom is looked for as usual again. */
@@ -460,6 +460,6 @@ export class Poller {
   #progressAt(position: Position): Progress {
     const { key: egress } = this.#parts.egress;
     const [startedAt, notHiddenAt] = [this.#startedAt, this.#notHiddenAt];
-    return { position, startedAt, notHiddenAt, egress, absence: this.absence };
+    return { position, startedAt, notHiddenAt, egress, absence: this.#awaited?.absence };
   }
 }

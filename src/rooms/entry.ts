@@ -96,7 +96,7 @@ export class VideoEntry {
         if (this.#state.cancel) return "lingering";
         return this.#state.followed.room.isAwaited ? "waiting" : "polling";
       case "polling":
-        return this.#state.owned.reading.absence ? "waiting" : "polling";
+        return this.#state.owned.reading.isAwaited ? "waiting" : "polling";
       default:
         return this.#state.name;
     }

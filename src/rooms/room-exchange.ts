@@ -9,7 +9,7 @@ import { isUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
 import { OUT_MS } from "./opening/opening-yield.ts";
-import type { OwnedRoom, OwnedRoomParts } from "./owned-room.ts";
+import type { OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 
 /**
@@ -79,7 +79,7 @@ export class RoomExchange {
       if (signal.aborted || this.#rooms.isDraining) continue;
       try {
         const owned = this.#rooms.ownedEntries();
-        await this.#tryForWaiting(owned, signal);
+        await this.#tryForAwaited(owned, signal);
         const wanted = await this.#wantedElsewhere(owned.filter(this.#isOut));
         if (wanted.length > 0) egresses.cutOff();
         const tooMany = await this.#oneTooMany();
@@ -92,22 +92,22 @@ export class RoomExchange {
   }
 
   /**
-   * Whether this instance cannot reach the upstream for the room. One that waits for its chat asks so seldom
+   * Whether this instance cannot reach the upstream for the room. One whose chat is awaited asks so seldom
    * that it learns this from other calls.
    */
   #isOut = ({ owned }: VideoEntry): boolean => {
     if (owned === undefined) return false;
     const { egresses } = this.#parts;
     const isNoneReached = egresses.isCutOff || egresses.outMs > OUT_MS;
-    return owned.egress.outMs > OUT_MS || (isWaiting(owned) && isNoneReached);
+    return owned.egress.outMs > OUT_MS || (owned.reading.isAwaited && isNoneReached);
   };
 
-  /** Makes such calls if rooms that others want wait for their chats, and none was answered for a while. */
-  async #tryForWaiting(entries: readonly VideoEntry[], signal: AbortSignal): Promise<void> {
+  /** Makes such calls if others want rooms whose chats are awaited, and none was answered for a while. */
+  async #tryForAwaited(entries: readonly VideoEntry[], signal: AbortSignal): Promise<void> {
     const { egresses } = this.#parts;
     if (egresses.isCutOff || egresses.unreachedMs < TRY_OUT_MS) return;
-    const waiting = entries.filter(({ owned }) => owned !== undefined && isWaiting(owned));
-    const wanted = await this.#wantedElsewhere(waiting);
+    const awaited = entries.filter(({ owned }) => owned?.reading.isAwaited);
+    const wanted = await this.#wantedElsewhere(awaited);
     if (wanted.length > 0) egresses.tryOut(signal);
   }
 
@@ -140,9 +140,4 @@ export class RoomExchange {
     const keys = entries.flatMap(({ room }) => room?.key ?? []);
     return [...(await this.#parts.store.ownership.wantedElsewhere(keys))];
   }
-}
-
-/** Whether the room waits for its chat. */
-function isWaiting({ reading }: OwnedRoom): boolean {
-  return reading.absence !== undefined;
 }
