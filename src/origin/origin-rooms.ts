@@ -2,7 +2,7 @@
 import type { Clock } from "../base/clock.ts";
 import { chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import type { AcquiredRoom, NoRoom, RoomApplicant, RoomSources } from "../rooms/sources.ts";
+import type { Acquired, RoomApplicant, RoomSources } from "../rooms/sources.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
@@ -37,7 +37,7 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom> {
+  async open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
     const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
     applicant.places.assertFree(videoId, applicant.waiting.expectedType());
     const start = isWorker ? { address: applicant.queued.address } : {};

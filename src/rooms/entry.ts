@@ -17,7 +17,7 @@ import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { RoomState } from "./room-states.ts";
-import type { AcquiredRoom, Followed, NoRoom, RoomApplicant } from "./sources.ts";
+import type { Acquired, AcquiredRoom, Followed, RoomApplicant } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
@@ -277,8 +277,8 @@ export class VideoEntry {
    * Otherwise its stored part is remembered. Rejects with `ChatAbsent`.
    */
   async #awaitOrRemember(
-    { absence, rememberedMs }: NoRoom,
-    open: () => Promise<AcquiredRoom | NoRoom>,
+    { absence, rememberedMs }: Exclude<Acquired, AcquiredRoom>,
+    open: () => Promise<Acquired>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#memoryOf(absence, rememberedMs ?? this.#host.settings.noChatMs);

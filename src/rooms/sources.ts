@@ -27,19 +27,17 @@ export interface Followed {
   leave?(): void;
 }
 
-/** What an opening acquires: a room that is read here, one that another instance reads, or an ended one. */
+/** A room that an opening acquires: one that is read here, that another instance reads, or an ended one. */
 export type AcquiredRoom =
   | { is: "opened"; owned: OwnedRoom }
   | { is: "followed"; followed: Followed }
   | { is: "ended"; ended: EndedRoom };
 
-/** The standing of a chat that has no room. */
-export interface NoRoom {
-  is: "absent";
-  absence: Absence;
-  /** How long another instance remembers it, in milliseconds. */
-  rememberedMs?: number | undefined;
-}
+/**
+ * What an opening acquires: a room, or none, as the chat is absent. `rememberedMs`: how long another instance
+ * remembers that, in milliseconds.
+ */
+export type Acquired = AcquiredRoom | { is: "absent"; absence: Absence; rememberedMs?: number | undefined };
 
 /** The request for a room that is not open. */
 export interface RoomApplicant {
@@ -64,7 +62,7 @@ export interface RoomSources {
    * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
    * with the reason of `signal`.
    */
-  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom>;
+  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired>;
   /**
    * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
    * Absent if no room is read here.

@@ -5,7 +5,7 @@ import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { acquireRoom } from "./opening/acquire-room.ts";
 import { isResumable, type OwnedRoomParts } from "./owned-room.ts";
-import type { AcquiredRoom, Followed, NoRoom, RoomApplicant, RoomSources } from "./sources.ts";
+import type { Acquired, Followed, RoomApplicant, RoomSources } from "./sources.ts";
 
 export class StoreBackedRooms implements RoomSources {
   readonly census = { viewers: 0 };
@@ -23,7 +23,7 @@ export class StoreBackedRooms implements RoomSources {
     return this.#parts.store.health.isBlocked;
   }
 
-  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<AcquiredRoom | NoRoom> {
+  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
     return acquireRoom(videoId, applicant, this.#parts, signal);
   }
 

@@ -10,7 +10,7 @@ import type { RoomRecord } from "../../store/port.ts";
 import { FollowedRoom } from "../followed-room.ts";
 import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
 import { recentlyEnded } from "../remembered-chats.ts";
-import type { AcquiredRoom, NoRoom, RoomApplicant } from "../sources.ts";
+import type { Acquired, RoomApplicant } from "../sources.ts";
 import { type OpeningResult, openFromPage } from "./room-opening.ts";
 
 /** How long viewers wait while another instance opens the room. */
@@ -30,7 +30,7 @@ export async function acquireRoom(
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
   signal: AbortSignal,
-): Promise<AcquiredRoom | NoRoom> {
+): Promise<Acquired> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
     const stored = await storedChats(store, videoId);

@@ -32,14 +32,14 @@ import { RoomEgress } from "../../upstream/egress/room-egress.ts";
 import type { BootstrappedChat, Page } from "../../upstream/live-chat.ts";
 import { historyLength } from "../../upstream/order.ts";
 import { isResumable, isUnfinished, OwnedRoom, type OwnedRoomParts } from "../owned-room.ts";
-import type { AcquiredRoom, NoRoom, RoomApplicant } from "../sources.ts";
+import type { Acquired, RoomApplicant } from "../sources.ts";
 import { OpeningYield } from "./opening-yield.ts";
 
 /**
  * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
  * nothing, because another instance owns the room.
  */
-export type OpeningResult = Extract<AcquiredRoom, { is: "opened" }> | NoRoom | { is: "ended" | "elsewhere" };
+export type OpeningResult = Extract<Acquired, { is: "opened" | "absent" }> | { is: "ended" | "elsewhere" };
 
 /** An opening that goes on. */
 interface PageOpening {
