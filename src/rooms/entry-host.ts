@@ -41,7 +41,11 @@ export interface EntryHost {
    * OFFSET_GONE and with `StoreError`.
    */
   resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
-  /** The stored chats of a video, in a read that all who ask share. Rejects with `StoreError`. */
+  /**
+   * The stored chats of a video, for viewers: they come in waves, and share a read, which may have begun
+   * before the call. An opening has `sources.stored`, as it needs those that are stored now. Rejects with
+   * `StoreError`.
+   */
   stored(videoId: string): Promise<StoredChat[]>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
