@@ -176,7 +176,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
   };
   const found = (chatType: ChatType) => {
     applicant.places.take(videoId, chatType);
-    egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
+    egress.carry(demandOf(isReplayChat(chatType), undefined, settings));
   };
   const panels = live.room && knownPosition(live.room).panels;
   const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found, panels), until);

@@ -80,10 +80,10 @@ export class ChatLoad {
   }
 
   /**
-   * Adds a room that is not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in time,
-   * with as many more like it as are `reserved`.
+   * Begins to carry a room that is not read yet. Throws `RelayError` CAPACITY if a live chat could not be
+   * read in time, with as many more like it as are `reserved`.
    */
-  admit(room: string, demand: Demand, reserved = 0): void {
+  carry(room: string, demand: Demand, reserved = 0): void {
     const others = this.#live.filter((other) => other !== this.#rooms.get(room));
     const added = Array.from({ length: 1 + reserved }, () => demand);
     const load =

@@ -113,7 +113,7 @@ export class RoomEgress {
    */
   open<T>(call: (liveChat: LiveChat) => Promise<T>, signal: AbortSignal): Promise<T> {
     const use = (egress: Egress) => {
-      if (egress !== this.#egress) this.leave(); // it may have been admitted there
+      if (egress !== this.#egress) this.leave(); // it may be carried there
       this.#egress = egress;
       return call(egress.liveChat);
     };
@@ -121,9 +121,9 @@ export class RoomEgress {
   }
 
   /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
-  admit(demand: Demand): void {
+  carry(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.load.admit(this.#videoId, demand, this.#egresses.reservedBeside(this.#videoId));
+    this.#egress.load.carry(this.#videoId, demand, this.#egresses.reservedBeside(this.#videoId));
   }
 
   /** The room wants to call, perhaps behind others: it is out if the upstream does not answer from now on. */
@@ -239,10 +239,10 @@ export class RoomEgress {
     return this.#egress.breaker.isLost ? "unreachable" : undefined;
   }
 
-  /** Moves the room to another egress. Returns false if none can admit it. */
+  /** Moves the room to another egress. Returns false if none can carry it. */
   #move(why: MoveReason): boolean {
     const old = this.#egress;
-    const next = this.#egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
+    const next = this.#egresses.others(new Set([old])).find((egress) => this.#isCarriedBy(egress));
     if (!next) return false;
     if (why === "unreachable") this.#silence.continue(old.silence);
     // A room that could not reach the upstream remains evidence about its old egress.
@@ -255,9 +255,9 @@ export class RoomEgress {
     return true;
   }
 
-  #isAdmitted(egress: Egress): boolean {
+  #isCarriedBy(egress: Egress): boolean {
     try {
-      if (this.#demand) egress.load.admit(this.#videoId, this.#demand);
+      if (this.#demand) egress.load.carry(this.#videoId, this.#demand);
       return true;
     } catch (error) {
       if (error instanceof RelayError && error.code === "CAPACITY") return false;

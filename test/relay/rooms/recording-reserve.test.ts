@@ -104,7 +104,7 @@ describe("the calls of an address", () => {
       const load = new ChatLoad({ spacingMs: 250, maxLatenessMs: 5000 });
       for (let room = 0; ; room++) {
         try {
-          load.admit(`${room}`, LIVE, reserved);
+          load.carry(`${room}`, LIVE, reserved);
         } catch {
           return room;
         }

@@ -21,7 +21,7 @@ function fill(load: ChatLoad, intervalMs: number, windowMs = WINDOW_MS, most = 2
   for (let count = 0; count < most; count++) {
     const room = `${intervalMs} ${count}`;
     try {
-      load.admit(room, { intervalMs: undefined, windowMs });
+      load.carry(room, { intervalMs: undefined, windowMs });
     } catch (error) {
       assert.ok(isRefusal(error));
       return count;
@@ -65,7 +65,7 @@ describe("live chats are accepted as long as all can be read in time", () => {
     const load = loadOf();
     assert.equal(fill(load, 500, REPLAY, 20), 20);
     assert.equal(fill(load, 9000), 26);
-    load.admit("one more replay", { intervalMs: undefined, windowMs: REPLAY });
+    load.carry("one more replay", { intervalMs: undefined, windowMs: REPLAY });
     assert.equal(load.roomCount, 47);
     assert.equal(load.roomsCarried, 26);
   });
@@ -89,7 +89,7 @@ describe("live chats are accepted as long as all can be read in time", () => {
     const load = loadOf();
     fill(load, 9000);
     assert.throws(
-      () => load.admit("one more", { intervalMs: undefined, windowMs: WINDOW_MS }),
+      () => load.carry("one more", { intervalMs: undefined, windowMs: WINDOW_MS }),
       (error: RelayError) => {
         assert.match(error.message, /with 26 live chats on this address: one more would delay the others/);
         assert.equal(error.retryAfterMs, 30_000);
