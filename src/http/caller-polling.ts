@@ -152,7 +152,7 @@ class CallerCalls {
   ): Promise<Buffer> {
     const write = async (abandoned: AbortSignal) =>
       Buffer.from(wireJson(await inTime(this.#clock, abandoned, act)));
-    return await this.#turns.admit(() => this.#answers.run(JSON.stringify(key), write, gone));
+    return await this.#turns.accept(() => this.#answers.run(JSON.stringify(key), write, gone));
   }
 
   #remember(token: string | null, egress: Egress): void {

@@ -25,7 +25,7 @@ export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
       const videoId = parseVideoId(request.body.videoId);
       const act = (abandoned: AbortSignal) => probe(egresses.best, videoId, abandoned);
       const gone = clientGone(reply.raw, { everyMs: NOTE_MS });
-      const rows = await callers.admit(() => probes.run(videoId, act, gone));
+      const rows = await callers.accept(() => probes.run(videoId, act, gone));
       return { videoId, rows };
     },
   );

@@ -10,7 +10,7 @@ export class RequestTurns {
   readonly #most: number;
   readonly #full: FullCause;
   readonly #turns: Semaphore;
-  #admitted = 0;
+  #accepted = 0;
 
   /** `full`: why further requests are refused. */
   constructor({ atOnce, waiting }: RequestBound, full: FullCause) {
@@ -19,24 +19,24 @@ export class RequestTurns {
     this.#turns = new Semaphore(atOnce);
   }
 
-  /** Runs the work of a request, some of it in a turn. Throws `RelayError` CAPACITY if the line is full. */
-  async admit<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#admitted >= this.#most) throw atCapacity(this.#full);
-    this.#admitted += 1;
+  /** Runs the work of a request, some of it in a turn, or throws `RelayError` CAPACITY: the line is full. */
+  async accept<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#accepted >= this.#most) throw atCapacity(this.#full);
+    this.#accepted += 1;
     try {
       return await work();
     } finally {
-      this.#admitted -= 1;
+      this.#accepted -= 1;
     }
   }
 
-  /** Runs work of an admitted request when its turn comes. Rejects also with the signal's reason. */
+  /** Runs work of an accepted request when its turn comes. Rejects also with the signal's reason. */
   run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#turns.run(work, signal);
   }
 
-  /** Admits a request, and serves it in one turn. */
+  /** Accepts a request, and serves it in one turn. */
   serve<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.admit(() => this.run(work, signal));
+    return this.accept(() => this.run(work, signal));
   }
 }

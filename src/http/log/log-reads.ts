@@ -86,7 +86,7 @@ export class LogReads {
     const make = (abandoned: AbortSignal) =>
       turns.run(() => this.#makePage({ videoId, chat, position, isGzip }, abandoned), abandoned);
     const key = `${videoId} ${chat} ${position} ${isGzip}`;
-    const read = () => turns.admit(() => this.#pages.run(key, make, gone));
+    const read = () => turns.accept(() => this.#pages.run(key, make, gone));
     return await read().catch(async (error) => {
       if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
       const place = await takePlace?.();
