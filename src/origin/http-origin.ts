@@ -28,7 +28,7 @@ export class HttpOrigin implements OriginConnections {
   readonly #own = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
   readonly #clients = new Agent(OPTIONS);
   /** Keeps no connection. */
-  readonly #fresh = new Agent({ ...OPTIONS, pipelining: 0 });
+  readonly #apart = new Agent({ ...OPTIONS, pipelining: 0 });
   readonly #cache = interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) });
   readonly #ownCached = this.#own.compose(this.#cache);
   readonly #clientsCached = this.#clients.compose(this.#cache);
@@ -55,9 +55,9 @@ export class HttpOrigin implements OriginConnections {
   }
 
   page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    const { path, headers, isForClient, isFresh, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
+    const { path, headers, isForClient, isApart, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
     const kept = isForClient ? this.#clientsCached : this.#ownCached;
-    const dispatcher = isFresh ? this.#fresh : kept;
+    const dispatcher = isApart ? this.#apart : kept;
     const sent = send(this.#url + path, {
       dispatcher,
       method,
@@ -80,6 +80,6 @@ export class HttpOrigin implements OriginConnections {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#streams, this.#own, this.#clients, this.#fresh].map((agent) => agent.destroy()));
+    await Promise.all([this.#streams, this.#own, this.#clients, this.#apart].map((agent) => agent.destroy()));
   }
 }

@@ -26,7 +26,7 @@ export interface OriginRequest {
   /** Whether a client reads the answer, at its own pace. */
   isForClient?: boolean;
   /** Whether it needs a connection of its own: a kept one may be dead without a sign. */
-  isFresh?: boolean;
+  isApart?: boolean;
   /** The time limit of a page for its head, and for its silence meanwhile; by default `PAGE_TIMEOUT_MS`. */
   timeoutMs?: number;
   /** By default GET. */

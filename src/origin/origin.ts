@@ -382,13 +382,13 @@ export class Origin {
 
   /**
    * Asks whether the origin is alive. Resolves to false if it answers, but not as this service does. Rejects
-   * with `OriginAway`, even if a proxy answers in its place. `isFresh`: on a connection of its own.
+   * with `OriginAway`, even if a proxy answers in its place. `isApart`: on a connection of its own.
    */
-  async isRelay(signal?: AbortSignal, isFresh = false): Promise<boolean> {
+  async isRelay(signal?: AbortSignal, isApart = false): Promise<boolean> {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
     const over = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     return await this.#reached(over, async () => {
-      const answer = await this.#connections.page({ path: "/healthz", headers: {}, isFresh }, over);
+      const answer = await this.#connections.page({ path: "/healthz", headers: {}, isApart }, over);
       const said = await note(answer);
       if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
       const health = parseJson(said);
