@@ -89,6 +89,8 @@ export class Poller {
   view: ChatView;
   /** Whether that is Top chat, although all messages are wanted. */
   isInTop = false;
+  /** When the call of the last answer that is stored began, in monotonic milliseconds. */
+  readAt = Number.NEGATIVE_INFINITY;
   /** When the last poll started. */
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
@@ -253,6 +255,7 @@ export class Poller {
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
     const batches = this.#timeline.observe(answer, intervalMs);
     const added = await this.#append(batches, answer.position, options.signal);
+    this.readAt = batch.startedAt;
     this.#timeline.keepLeft(answer);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.

@@ -64,7 +64,7 @@ export class OwnedRoom {
   /** The egress through which the room is currently read. */
   readonly egress: RoomEgress;
   /** How its chat is read. */
-  readonly reading: Readonly<Pick<Poller, "isAwaited" | "view" | "isInTop" | "fullAnswers">>;
+  readonly reading: Readonly<Pick<Poller, "isAwaited" | "view" | "isInTop" | "fullAnswers" | "readAt">>;
   readonly #poller: Poller;
   readonly #hold: Hold;
   readonly #appender: Appender;

@@ -32,6 +32,9 @@ import { endAll, windDownAll } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
+/** Within this time, a chat that can be read is read again: the longest interval, and its call. */
+const READ_AGAIN_MS = 12_000;
+const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
 
@@ -310,13 +313,30 @@ export class Rooms {
   }
 
   /**
-   * The cursor of the last message stored of a video's live chat, or of its replay if only that is stored; 0
-   * if nothing is. Waits while the store is unavailable.
-   * Rejects when the service stops.
+   * The cursor of the last message that was said until now in a video's live chat, or in its replay if only
+   * that is stored; 0 if nothing is. Waits for the next answer to the room if it is read, and while the store
+   * is unavailable. Rejects when the service stops.
    */
   async headOf(videoId: string): Promise<number> {
+    await this.#readAgain(videoId);
     const [first] = await retryRead(this.#clock, this.stopped, () => this.#sources.stored(videoId));
     return first?.head ?? 0;
+  }
+
+  /**
+   * Resolves once an open room was read with a call that began later. If that takes too long, or another
+   * process reads the room, resolves when it must have been read.
+   */
+  async #readAgain(videoId: string): Promise<void> {
+    const clock = this.#clock;
+    const askedAt = clock.monotonic();
+    const isUnread = () => {
+      const { room, owned } = this.#entries.get(videoId) ?? {};
+      if (!room || room.end || owned?.reading.isAwaited) return false;
+      return !owned || owned.reading.readAt <= askedAt;
+    };
+    while (isUnread() && clock.monotonic() - askedAt < READ_AGAIN_MS)
+      await clock.sleep(READ_STEP_MS, this.stopped);
   }
 
   /**

@@ -99,7 +99,7 @@ describe("a viewer of a channel", () => {
     await relay.advance(MINUTE);
     const second = live("live-secon1");
     second.chat.say(2);
-    await relay.advance(MINUTE);
+    await relay.advance(MINUTE + 10_000); // it leaves once the older one is read again
     first.chat.say(5);
     await relay.advance(MINUTE);
     assert.deepEqual(viewer.news(), [
@@ -115,6 +115,22 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
     const [one, two] = [said(first.chat), said(second.chat)];
     assert.deepEqual(viewer.ids, [...one.slice(0, 2), ...two, ...one.slice(2)]);
+  });
+
+  it("gets all that was said in its stream before that ended and the next one began", async () => {
+    const { relay, visit, channel, live } = visited({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+    const first = channel.broadcast("live-first1", { chat: { ...CHAT, timeoutMs: 10_000 } });
+    const viewer = visit();
+    first.chat.say(2);
+    await relay.advance(MINUTE);
+    await relay.requested("get_live_chat", { finished: true });
+    first.chat.say(3);
+    first.end();
+    const second = live("live-secon1");
+    second.chat.say(1);
+    await relay.advance(MINUTE);
+    viewer.news();
+    assert.deepEqual(viewer.ids, said(first.chat, second.chat));
   });
 
   it("resumes in a finished stream with its remaining messages, and continues with today's", async () => {
