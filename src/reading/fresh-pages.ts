@@ -139,9 +139,10 @@ export function withAll(page: readonly Item[], answer: readonly Item[]): readonl
 export function cutAtAll(batches: readonly ReadBatch[]): readonly ReadBatch[] {
   const isInAll = (item: Item) => isChatInPlace(item) && !item.isInTop;
   return batches.flatMap((batch) => {
+    if (!batch.suspectedGap) return [batch];
     const begin = batch.items.findIndex(isInAll);
     const inTop = batch.items.slice(0, Math.max(begin, 0));
-    if (!batch.suspectedGap || !inTop.some(isChatInPlace)) return [batch];
+    if (!inTop.some(isChatInPlace)) return [batch];
     const cut = { ...batch, proof: batch.items.filter(isInAll) };
     return [
       { ...cut, items: inTop },
