@@ -222,8 +222,9 @@ export class Chat {
     const replay = kind === "replay";
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
     const inTop = ({ action }: Entry) => !onlyInAll(action);
-    const latest = this.#log.latest(length, isTopLonger ? inTop : undefined);
-    const shown = replay ? this.#log.from(0, length) : latest;
+    const shown = replay
+      ? this.#log.from(0, length)
+      : this.#log.latest(length, isTopLonger ? inTop : undefined);
     // The popout page's own token continues after the page's actions; the others of a page begin again.
     const after = { position: replay ? shown.length : Math.max(0, this.#log.head - overlap) };
     const again = this.#beginning;
