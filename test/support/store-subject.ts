@@ -32,6 +32,9 @@ export type NewSubject = (t: TestContext) => Promise<Subject>;
 export const ROOM = "dQw4w9WgXcQ";
 export const OTHER = "-_0aZ9aaaaa";
 
+/** Longer than a lease: a busy database may not take a room back while its store closes. */
+export const LATER_MS = 10_000;
+
 /** A store in which the test owns `ROOM`. */
 export async function ownedRoom(subject: NewSubject, t: TestContext) {
   const opened = await subject(t);

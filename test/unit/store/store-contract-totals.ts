@@ -11,6 +11,7 @@ import { messages, own } from "../../support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
+  LATER_MS,
   type NewSubject,
   OTHER,
   ownedRoom,
@@ -18,9 +19,6 @@ import {
   type Wall,
 } from "../../support/store-subject.ts";
 import { judged, type Logged, paid, randomLog, said } from "../../support/totals-judge.ts";
-
-/** Longer than a lease: a busy database may not take a room back while its store closes. */
-const LATER_MS = 10_000;
 
 const chats = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => said("chat", `c${from + n}`, { authorId: `UC${n % 7}` }));

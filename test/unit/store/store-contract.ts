@@ -10,6 +10,7 @@ import {
   BORN_MS,
   isFenced,
   isUnavailable,
+  LATER_MS,
   type NewSubject,
   OTHER,
   ownedRoom,
@@ -303,9 +304,6 @@ function closeContract(subject: NewSubject): void {
     await assert.rejects(store.ownership.take(ROOM), isUnavailable);
   });
 }
-
-/** Longer than a lease: a busy database may not take a room back while its store closes. */
-const LATER_MS = 10_000;
 
 function reopenContract(subject: NewSubject): void {
   test("rooms, messages, ids, owners and ends are unchanged", async (t) => {
