@@ -63,12 +63,12 @@ export async function startService(
   await port.assertFree(); // a refused start must not make a store
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   starting.defer(() => egresses.close());
-  const file = { isBlanking: config.rooms.isBlanking };
   const { storeUrl, shared } = config;
   if (config.restored) assertRestored(storeUrl);
   const { witness } = egresses;
-  const opening = [storeUrl, clock, telemetry, shared, file, stopped, witness] as const;
-  const store = await openNamedStore("RELAY_STORE", ...opening);
+  const file = { isBlanking: config.rooms.isBlanking };
+  const options = { shared, file, stopped, witness };
+  const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, options);
   starting.defer(() => store.close());
   starting.defer(() => port.close());
   // Before any room is taken.

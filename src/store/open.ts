@@ -14,7 +14,7 @@ import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
-import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
+import { FILE_DEFAULTS, SCHEMA_VERSION, type StoreOptions } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreError } from "./store-error.ts";
 import { StoreHealth } from "./store-health.ts";
@@ -48,20 +48,33 @@ export const SHARED_DEFAULTS: PostgresSettings = {
   isSynchronous: false,
 };
 
+interface OpenOptions {
+  /** For a store that several instances share. */
+  shared?: PostgresSettings;
+  /** For a store in a file. */
+  file?: StoreOptions;
+  /** Ends the wait for a server or a disk. */
+  stopped?: AbortSignal | undefined;
+  /** Bears out the times that the store keeps. */
+  witness?: ClockWitness | undefined;
+}
+
 /**
  * Opens `sqlite:<path>` (creates its folder if necessary), `memory:`, or `postgres://…`, whose code is loaded
- * only then. `witness` bears out the times that it stores. Rejects with `StoreOpenError`, or with the reason
- * of `stopped` if that aborts while it waits for a server or a disk.
+ * only then. Rejects with `StoreOpenError`, or with the reason of `stopped`.
  */
 export async function openStore(
   url: string,
   clock: Clock,
   telemetry: Telemetry,
-  shared = SHARED_DEFAULTS,
-  file = FILE_DEFAULTS,
-  stopped?: AbortSignal,
-  witness = new ClockWitness(clock),
+  options: OpenOptions = {},
 ): Promise<OpenedStore> {
+  const {
+    shared = SHARED_DEFAULTS,
+    file = FILE_DEFAULTS,
+    stopped,
+    witness = new ClockWitness(clock),
+  } = options;
   if (url === "memory:") {
     const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, witness);
     const identity = { place: url, schema: SCHEMA_VERSION };

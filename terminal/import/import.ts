@@ -15,7 +15,7 @@ import {
   positionOf,
   tokenlessPosition,
 } from "../../src/reading/batch/checkpoint.ts";
-import { openNamedStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
+import { openNamedStore } from "../../src/store/open.ts";
 import type { Hold } from "../../src/store/ownership.ts";
 import { isUnavailable } from "../../src/store/store-error.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
@@ -63,7 +63,7 @@ export async function importFiles(
   const settings = { isBlanking, timeOfDay: timeOfDay(values.RELAY_TIMEZONE) };
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(
-    await openNamedStore("RELAY_STORE", url, clock, telemetry, SHARED_DEFAULTS, { isBlanking }),
+    await openNamedStore("RELAY_STORE", url, clock, telemetry, { file: { isBlanking } }),
     (store) => store.close(),
   );
   const say = (line: string) => void io.stderr.write(`livechat-relay: ${line}\n`);

@@ -31,7 +31,7 @@ const wrongBy = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() 
 
 async function open(t: TestContext, url: string, clock = systemClock): Promise<ObservedStore> {
   const shared = { ...SHARED_DEFAULTS, leaseMs: LEASE_MS, graceMs: 1000, listenUrl: UNHEARD };
-  const store = await openStore(url, clock, new Telemetry(silentLog), shared);
+  const store = await openStore(url, clock, new Telemetry(silentLog), { shared });
   t.after(() => store.close());
   return store;
 }

@@ -74,7 +74,7 @@ describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
     await change(undefined);
     const { clock, look } = handedLooks();
     const shared = { ...SHARED_DEFAULTS, listenUrl: UNHEARD };
-    const other = await openStore(url, clock, new Telemetry(silentLog), shared);
+    const other = await openStore(url, clock, new Telemetry(silentLog), { shared });
     const over = new AbortController();
     t.after(() => other.close());
     t.after(() => over.abort());

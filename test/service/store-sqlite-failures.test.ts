@@ -154,7 +154,7 @@ test("a start is stopped while it waits for its disk", async (t) => {
   const starting = nextThread();
   const clock: Clock = { ...systemClock, sleep: () => turn() }; // every time limit is over at once
   const url = `sqlite:${path}`;
-  const opening = openStore(url, clock, new Telemetry(silentLog), undefined, undefined, stopped.signal);
+  const opening = openStore(url, clock, new Telemetry(silentLog), { stopped: stopped.signal });
   await starting;
   stopped.abort("SIGTERM");
   await assert.rejects(opening, (reason) => reason === "SIGTERM");

@@ -107,8 +107,7 @@ export async function openFor(
   url: string,
   clock: Clock & Partial<Pick<Wall, "witness">> = systemClock,
 ): Promise<FullStore> {
-  const unset = [undefined, undefined, undefined] as const;
-  const store = await openStore(url, clock, new Telemetry(silentLog), ...unset, clock.witness);
+  const store = await openStore(url, clock, new Telemetry(silentLog), { witness: clock.witness });
   t.after(() => store.close());
   return store;
 }
