@@ -1,5 +1,4 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
-import type { Clock } from "../base/clock.ts";
 import type { Subjects } from "../http/access/viewer-places.ts";
 import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { HttpOrigin } from "../origin/http-origin.ts";
@@ -10,11 +9,10 @@ import { OriginRooms } from "../origin/origin-rooms.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EdgeConfig } from "./config.ts";
 import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
-import type { Service } from "./service.ts";
+import type { Service, StartParts } from "./service.ts";
 
 /**
  * Starts an edge, even while its origin is away. Rejects with an error of one clear line if something else
@@ -23,10 +21,7 @@ import type { Service } from "./service.ts";
  */
 export async function startEdge(
   config: EdgeConfig,
-  clock: Clock,
-  telemetry: Telemetry,
-  stopped?: AbortSignal,
-  subjects?: Subjects,
+  { clock, telemetry, stopped, subjects }: StartParts & { subjects?: Subjects },
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { rooms: settings, http } = config;

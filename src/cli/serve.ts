@@ -2,14 +2,14 @@
 import { totalmem } from "node:os";
 import { collectDefaultMetrics } from "prom-client";
 import { WATCH_FLAGS } from "../../terminal/reader/reader-flags.ts";
-import { type Clock, systemClock } from "../base/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { changedIn, type Input, unknownVariables, variablesIn } from "./flags.ts";
 import { openFilesFor } from "./open-files.ts";
 import type { ProcessIo } from "./process-io.ts";
-import { type Service, startService } from "./service.ts";
+import { type Service, type StartParts, startService } from "./service.ts";
 import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
@@ -47,7 +47,7 @@ interface Logged {
  * Rejects like `start`.
  */
 export async function startLogged<C extends Logged>(
-  start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
+  start: (config: C, parts: StartParts) => Promise<Service>,
   config: C,
   input: Pick<ServeInput, "settings">,
   { env, stdout }: ProcessIo,
@@ -66,7 +66,7 @@ export async function startLogged<C extends Logged>(
   };
   const limits = { files, connections, viewers };
   telemetry.service.limits(limits);
-  const service = await start(lowered, systemClock, telemetry, stopped);
+  const service = await start(lowered, { clock: systemClock, telemetry, stopped });
   telemetry.service.listening(service.url);
   const systemd = env.NOTIFY_SOCKET
     ? (await import("./systemd.ts")).systemdOf(env, (why) => telemetry.service.systemdDeaf(why))

@@ -44,16 +44,21 @@ function mayRecord({ adminToken, tokenKey, public: rights }: Config["http"]["acc
   return adminToken !== "" || tokenKey !== undefined || rights.includes("record");
 }
 
+/** What a start is given besides its settings. */
+export interface StartParts {
+  clock: Clock;
+  telemetry: Telemetry;
+  /** Ends the start, until the port is opened. */
+  stopped?: AbortSignal;
+}
+
 /**
  * Rejects with an error of one clear line if the store cannot be opened or the port is in use, with
- * `UsageError` if an egress has an address of another machine, and with the reason of `stopped` if that
- * aborts before the port is opened.
+ * `UsageError` if an egress has an address of another machine, and with the reason of `stopped`.
  */
 export async function startService(
   config: Config,
-  clock: Clock,
-  telemetry: Telemetry,
-  stopped?: AbortSignal,
+  { clock, telemetry, stopped }: StartParts,
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { specs } = config.upstream;

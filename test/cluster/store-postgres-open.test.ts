@@ -104,7 +104,8 @@ describe("a start that is stopped while it waits for PostgreSQL", () => {
     const RELAY_STORE = `postgres://relay@127.0.0.1:${portOf(silent)}/chat`;
     const config = toConfig(readFlags(SETTINGS, [], { RELAY_STORE, RELAY_PORT: "0" }).values);
     const stopped = new AbortController();
-    const starting = startService(config, clock, new Telemetry(silentLog), stopped.signal);
+    const parts = { clock, telemetry: new Telemetry(silentLog), stopped: stopped.signal };
+    const starting = startService(config, parts);
     const [socket] = (await connected) as [Socket];
     const more = once(silent, "connection").then(() => "another connection");
     const closed = once(socket.resume(), "close").then(() => "closed");

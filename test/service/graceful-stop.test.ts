@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { toEdgeConfig } from "../../src/cli/config.ts";
 import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
-import { startService } from "../../src/cli/service.ts";
+import { type StartParts, startService } from "../../src/cli/service.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -225,7 +225,7 @@ describe("a stop", LIMIT, () => {
 describe("a start that fails", () => {
   /** Starts something whose HTTP server cannot be made. Resolves to how many sleeps nobody has ended then. */
   async function sleepsLeft<C extends { http: object }>(
-    start: (config: C, clock: Clock, telemetry: Telemetry) => Promise<unknown>,
+    start: (config: C, parts: StartParts) => Promise<unknown>,
     config: C,
   ): Promise<number> {
     let sleeping = 0;
@@ -239,7 +239,8 @@ describe("a start that fails", () => {
       throw new Error("no server");
     };
     const http = Object.defineProperty({ ...config.http }, "compression", { get: fail, enumerable: true });
-    const starting = start({ ...config, http }, { ...systemClock, sleep }, new Telemetry(silentLog));
+    const parts = { clock: { ...systemClock, sleep }, telemetry: new Telemetry(silentLog) };
+    const starting = start({ ...config, http }, parts);
     await assert.rejects(starting, /no server/);
     await turn();
     return sleeping;

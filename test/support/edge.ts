@@ -28,6 +28,6 @@ export async function startTestEdge(
   const config = toEdgeConfig(readFlags(EDGE_SETTINGS, [], given).values);
   config.http.isWorker = isWorker;
   const telemetry = new Telemetry(silentLog);
-  const service = await startEdge(config, clock, telemetry);
+  const service = await startEdge(config, { clock, telemetry });
   return { url: service.url, telemetry, service, [Symbol.asyncDispose]: () => service.stop() };
 }

@@ -82,7 +82,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const { upstream: read } = config;
   const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;
   config.upstream = { ...read, hosts, deadlines: { ...DEADLINES, ...options.deadlines } };
-  const starting = startService(config, options.clock ?? systemClock, telemetry);
+  const starting = startService(config, { clock: options.clock ?? systemClock, telemetry });
   const service = owned.adopt(await starting, (started) => started.stop());
   const running = owned.move();
   return {

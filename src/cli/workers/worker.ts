@@ -45,7 +45,7 @@ async function start(name: string, config: EdgeConfig): Promise<Started> {
   const log = createLogger(config.logLevel, process.stdout).child({ worker: name });
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
-  const service = await startEdge(config, systemClock, telemetry, undefined, subjects);
+  const service = await startEdge(config, { clock: systemClock, telemetry, subjects });
   send({ kind: "listening" });
   return {
     report: async () => ({
