@@ -84,6 +84,19 @@ export function pause(clock: Pick<Clock, "sleep">, ms: number, signal: AbortSign
   return clock.sleep(ms, signal).catch(() => {});
 }
 
+/** As `pause`; also resolves as soon as the promise settles. */
+export async function nap(
+  clock: Pick<Clock, "sleep">,
+  ms: number,
+  woken: Promise<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const slept = pause(clock, ms, AbortSignal.any([signal, over.signal]));
+  await Promise.race([slept, woken]);
+  over.abort("done");
+}
+
 /** Calls `act` after `ms`, unless the signal aborts first. */
 export function after(clock: Clock, ms: number, signal: AbortSignal, act: () => void): void {
   clock.sleep(ms, signal).then(act, () => {});

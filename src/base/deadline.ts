@@ -1,8 +1,8 @@
 /**
- * Time limits: a `Deadline` on the given clock, which `using` ends with its scope, and waits that a signal
- * ends.
+ * Time limits: a `Deadline` on the given clock, which `using` ends with its scope, and a wait for a promise
+ * that a signal ends.
  */
-import { after, type Clock, pause } from "./clock.ts";
+import { after, type Clock } from "./clock.ts";
 
 /**
  * A timer that fires this late shows that the process was frozen. Timers fire before the network is read, so
@@ -45,19 +45,6 @@ export class Deadline implements Disposable {
   [Symbol.dispose](): void {
     this.#disposed.abort("done"); // without a reason, `abort` creates an error with a stack
   }
-}
-
-/** Resolves when the promise settles, after `ms`, or when the signal aborts, whichever comes first. */
-export async function nap(
-  ms: number,
-  woken: Promise<unknown>,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const over = new AbortController();
-  const slept = pause(clock, ms, AbortSignal.any([signal, over.signal]));
-  await Promise.race([slept, woken]);
-  over.abort("done");
 }
 
 /**

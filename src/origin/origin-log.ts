@@ -3,8 +3,7 @@
  * whenever it breaks; older ones come from the origin's pages.
  */
 
-import type { Clock } from "../base/clock.ts";
-import { nap } from "../base/deadline.ts";
+import { type Clock, nap } from "../base/clock.ts";
 import { FACT_NAMES, type FactName, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
@@ -82,7 +81,7 @@ export class OriginRoomLog implements RoomLog {
         () => {},
       );
     }
-    await nap(VIDEO_MS, this.#videoAsked, clock, signal);
+    await nap(clock, VIDEO_MS, this.#videoAsked, signal);
   }
 
   /** What the stream says; a log that is not followed asks once. */

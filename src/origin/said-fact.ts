@@ -1,7 +1,7 @@
 /** A fact of a chat as the streams of the origin say it, one after the other. */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../base/clock.ts";
-import { nap, unlessAborted } from "../base/deadline.ts";
+import { type Clock, nap } from "../base/clock.ts";
+import { unlessAborted } from "../base/deadline.ts";
 import type { Fact } from "../store/port.ts";
 
 /** The maximum wait for the first word of it. */
@@ -38,7 +38,7 @@ export class SaidFact {
    * may follow: a second would replace the promise for which the first waits. A `Room` has one per name.
    */
   async *follow(signal: AbortSignal): AsyncGenerator<Fact | undefined, void, void> {
-    if (!this.#fact) await nap(FIRST_WORD_MS, this.#first.promise, this.#clock, signal);
+    if (!this.#fact) await nap(this.#clock, FIRST_WORD_MS, this.#first.promise, signal);
     while (!signal.aborted) {
       this.#changed = Promise.withResolvers();
       yield this.#fact;

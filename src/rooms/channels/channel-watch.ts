@@ -4,8 +4,7 @@
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../base/clock.ts";
-import { nap } from "../../base/deadline.ts";
+import { type Clock, nap } from "../../base/clock.ts";
 import { messageOf, withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
 import { dropOldest } from "../../base/maps.ts";
@@ -286,7 +285,7 @@ export class ChannelWatch implements WatchedChannel {
           this.#wake();
         }
       } else if (videoId !== undefined && nextLookAt <= now) await this.#lookForChat(videoId, signal);
-      else await nap(Math.min(this.#dueAt, nextLookAt) - now, woken, clock, signal);
+      else await nap(clock, Math.min(this.#dueAt, nextLookAt) - now, woken, signal);
     }
   }
 

@@ -3,7 +3,7 @@
  * store's list, of which each instance runs its share.
  */
 import { isDeepStrictEqual } from "node:util";
-import { nap } from "../../base/deadline.ts";
+import { nap } from "../../base/clock.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -82,7 +82,7 @@ export class Recordings {
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; recordings continue meanwhile
       }
-      await nap(REPORT_MS, woken, clock, this.#signal);
+      await nap(clock, REPORT_MS, woken, this.#signal);
     }
   }
 

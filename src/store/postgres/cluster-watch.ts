@@ -4,8 +4,8 @@
  * facts, ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed
  * any further, because their cursors now name other messages.
  */
-import { after, type Clock, pause } from "../../base/clock.ts";
-import { nap, unlessAborted } from "../../base/deadline.ts";
+import { after, type Clock, nap, pause } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import { FACT_NAMES, RELEASED } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
@@ -165,7 +165,7 @@ export class ClusterWatch {
         if (!isUnavailable(error)) throw error; // already reported
         checks = 0;
       }
-      await nap(ORPHANS_MS, this.#noticedFree.promise, clock, over);
+      await nap(clock, ORPHANS_MS, this.#noticedFree.promise, over);
     }
   }
 
@@ -175,7 +175,7 @@ export class ClusterWatch {
     const sweepMs = Math.min(SWEEP_MS, leaseMs / SWEEPS_PER_LEASE);
     while (!signal.aborted) {
       const napMs = isReceiving() ? sweepMs : Math.min(FAST_SWEEP_MS, sweepMs);
-      await nap(napMs, this.#hurry.promise, clock, signal);
+      await nap(clock, napMs, this.#hurry.promise, signal);
       this.#hurry = Promise.withResolvers();
       const keys = [...followers.keys];
       for (const key of this.#seen.keys()) if (!followers.has(key)) this.#seen.delete(key);

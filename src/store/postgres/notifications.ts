@@ -7,8 +7,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import { type Clock, pause } from "../../base/clock.ts";
-import { nap } from "../../base/deadline.ts";
+import { type Clock, nap, pause } from "../../base/clock.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -147,7 +146,7 @@ export class Notifications {
     };
     this.#proof = { text: `proof-${randomUUID()}`, onArrival };
     await connections.query("writes", `select pg_notify(${CHANNEL}, $1)`, [this.#proof.text]);
-    await nap(PROOF_MS, proof.promise, clock, this.#closed.signal);
+    await nap(clock, PROOF_MS, proof.promise, this.#closed.signal);
     // It may have arrived while this process was frozen: it comes before this answer.
     if (!hasArrived) await client.query("select 1");
     this.#proof = undefined;
