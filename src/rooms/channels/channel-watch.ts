@@ -57,7 +57,7 @@ type ShownStream = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason
 type Names = Pick<ChannelState, "channelId" | "title">;
 
 /** The streams of a channel that can be read. */
-interface ChannelView {
+export interface ChannelView {
   /** The most interesting stream comes first. */
   streams: readonly ChannelBroadcast[];
   /** Why its pages, or one of its other streams, cannot be read. `isChatless`: that stream has no chat. */

@@ -11,7 +11,7 @@ import { storedChats } from "../../serving/chat-choice.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable } from "../../store/store-error.ts";
 import { recordedBroadcasts } from "../channels/broadcast-choice.ts";
-import type { ChannelWatch } from "../channels/channel-watch.ts";
+import type { ChannelView, ChannelWatch } from "../channels/channel-watch.ts";
 import { isReadToEnd, readChat } from "./record-chat.ts";
 import {
   afterError,
@@ -34,46 +34,63 @@ const MAX_RETRY_CHANNEL_MS = 600_000;
  * from before their first message. Resolves when the signal aborts.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
-  const { signal, report } = run;
-  const { channels, clock, egresses, telemetry } = parts;
+  const { egresses, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   /** The latest news of each stream that is wanted or still recorded. */
   const streamNews = new Map<string, News>();
   let channelNews: News = { state: "waiting" };
   const reportNow = () => {
-    if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
+    if (!run.signal.aborted) run.report(newsOf([...streamNews.values()], channelNews));
   };
   let unfinished = await withStore(() => unfinishedOf(channel, parts), { channel }, parts, run);
+  const record = (videoId: string, watch: ChannelWatch) => {
+    const left = new AbortController();
+    recordings.set(videoId, left);
+    const deleted = AbortSignal.any([run.deleted, left.signal]);
+    const report = (news: News) => {
+      streamNews.set(videoId, news);
+      reportNow();
+    };
+    recordStream(videoId, channel, watch, parts, { ...run, deleted, report })
+      .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
+      .finally(() => recordings.delete(videoId));
+  };
+  const seen = ({ streams, trouble }: ChannelView, watch: ChannelWatch) => {
+    const wanted = recordedBroadcasts(streams, egresses.witness.now).union(unfinished);
+    unfinished = new Set();
+    for (const { videoId, isFar } of streams) {
+      if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
+    }
+    for (const videoId of wanted) if (!recordings.has(videoId)) record(videoId, watch);
+    for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+    channelNews = trouble
+      ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
+      : { state: "waiting" };
+    reportNow();
+  };
+  const failed = (error: unknown) => {
+    channelNews = { ...afterError(error), state: "failed" };
+    reportNow();
+  };
+  await follow(channel, parts, run.signal, seen, failed);
+}
+
+/** Watches a channel, after each failure of its watch with another one. Resolves when the signal aborts. */
+async function follow(
+  channel: string,
+  { channels, clock, telemetry }: RecorderParts,
+  signal: AbortSignal,
+  seen: (view: ChannelView, watch: ChannelWatch) => void,
+  failed: (error: unknown) => void,
+): Promise<void> {
   let absentMs = RETRY_MS;
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
     try {
       using watch = channels.watch(channel, "");
-      for await (const { streams, trouble } of watch.streams(signal)) {
-        const wanted = recordedBroadcasts(streams, egresses.witness.now).union(unfinished);
-        unfinished = new Set();
-        for (const { videoId, isFar } of streams) {
-          if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
-        }
-        for (const videoId of wanted) {
-          if (recordings.has(videoId)) continue;
-          const left = new AbortController();
-          recordings.set(videoId, left);
-          const deleted = AbortSignal.any([run.deleted, left.signal]);
-          const reportOne = (news: News) => {
-            streamNews.set(videoId, news);
-            reportNow();
-          };
-          recordStream(videoId, channel, watch, parts, { ...run, deleted, report: reportOne })
-            .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
-            .finally(() => recordings.delete(videoId));
-        }
-        for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+      for await (const view of watch.streams(signal)) {
+        seen(view, watch);
         absentMs = RETRY_MS;
-        channelNews = trouble
-          ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
-          : { state: "waiting" };
-        reportNow();
       }
     } catch (error) {
       if (error instanceof RelayError && error.code === "NO_LIVE_CHAT") {
@@ -82,8 +99,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
       }
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, retryMs);
-        channelNews = { ...afterError(error), state: "failed" };
-        reportNow();
+        failed(error);
       }
     }
     await pause(clock, retryMs, signal);
