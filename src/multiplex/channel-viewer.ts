@@ -27,7 +27,7 @@ import type { SentVideos } from "./sent-videos.ts";
 const UNSEEN = "the channel's pages have not been read yet";
 /** A client's video counts as another channel's if its own channel cannot be found out for this long. */
 const MAX_UNKNOWN_MS = 120_000;
-/** Videos whose cursors a connection remembers, for streams that are live at the same time. */
+/** Videos whose cursors a connection remembers, for broadcasts that are live at the same time. */
 const MAX_CURSORS = 20;
 
 export interface ChannelParts extends MultiplexParts {
@@ -68,7 +68,7 @@ export type LastVisit = "stored" | "goingOn" | "end" | undefined;
 
 /** A viewer in a broadcast: what the channel is now, and what the viewer has of the broadcast. */
 interface Situation {
-  /** Whether the broadcast is the channel's stream now. */
+  /** Whether the channel is on the broadcast now. */
   isOn: boolean;
   /** Whether another chat of the connection sends the broadcast. */
   isSentBeside: boolean;
@@ -89,12 +89,12 @@ interface Situation {
  */
 export function nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to, lastVisit }: Situation) {
   if (isSentBeside) return hasNext ? "next" : "wait";
-  // It is the channel's stream. (If its end was sent, the channel's watch will soon see the end, too.)
+  // The channel is on it. (If its end was sent, the channel's watch will soon see the end, too.)
   if (isOn && lastVisit !== "end") return "enter";
-  // All stored was sent, but the chat was still being read, and the channel has had no other stream since.
+  // All stored was sent, but the chat was still being read, and the channel has had no other broadcast since.
   if (lastVisit === "goingOn" && to === undefined) return "enter";
   // The last visit was cut short, and the broadcast is over: one that cannot be read may still be the
-  // channel's stream. A client that has nothing of it needs no rest.
+  // channel's broadcast. A client that has nothing of it needs no rest.
   const isLeft = hasNext || !isInTrouble;
   const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
   if (isLeft && lacksRest && lastVisit === undefined) return "rest";
@@ -108,7 +108,7 @@ export class ChannelViewer {
   readonly #visitor: MultiplexViewer;
   /** The last state that the client got. */
   #sent: ChannelState | undefined;
-  /** Why this viewer alone waits, although the channel has a stream. */
+  /** Why this viewer alone waits, although the channel has a broadcast. */
   #obstacle: string | undefined;
   /** Why the chat that the client is sent is waited for in its room. */
   #awaited: string | undefined;
@@ -353,7 +353,9 @@ export class ChannelViewer {
     return got;
   }
 
-  /** Follows the channel during a visit: once the channel has turned to another stream, the viewer leaves. */
+  /**
+   * Follows the channel during a visit: once the channel has turned to another broadcast, the viewer leaves.
+   */
   async #follow(
     broadcast: Broadcast,
     writer: ChatWriter,

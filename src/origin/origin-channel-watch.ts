@@ -1,7 +1,7 @@
 /**
  * Watches one channel at an edge, through one stream of the origin, however many viewers wait. The origin
- * chooses the channel's streams, and notices their ends and failures itself. But it does not say that a chat
- * goes on after its end: that shows by the end here, and by the stream, which comes back.
+ * chooses the channel's broadcasts, and notices their ends and failures itself. But it does not say that a
+ * chat goes on after its end: that shows by the end here, and by the broadcast, which comes back.
  */
 import { after, type Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
@@ -15,7 +15,7 @@ import type { LineStream } from "./line-stream.ts";
 import type { Origin } from "./origin.ts";
 import { ReopenWaits } from "./reopen-waits.ts";
 
-/** The wait before a stream that could not be read is tried again. */
+/** The wait before a broadcast that could not be read is tried again. */
 const RETRY_MS = 30_000;
 
 /** The same for all watches of an edge. */
@@ -35,7 +35,7 @@ export class OriginChannelWatch implements WatchedChannel {
   #latest: ChannelState | undefined;
   readonly #unwatched = new AbortController();
   #watchers = 0;
-  /** The newest stream, once a watcher has read its chat to its end, and once it has come back. */
+  /** The newest broadcast, once a watcher has read its chat to its end, and once it has come back. */
   #ended: string | undefined;
   #returned: string | undefined;
 
@@ -92,7 +92,7 @@ export class OriginChannelWatch implements WatchedChannel {
     else if (videoId === newest.videoId) this.#ended = videoId;
   }
 
-  /** The origin says when a stream fails there; for a failure of this edge alone, waits and tries again. */
+  /** The origin says when a broadcast fails there; for one of this edge alone, waits and tries again. */
   failed(videoId: string, error: Error): void {
     const latest = this.#latest;
     if (this.broadcasts.state?.videoId !== videoId) return;
@@ -142,7 +142,7 @@ export class OriginChannelWatch implements WatchedChannel {
     this.#announce(state, isReopened);
   }
 
-  /** `isReopened`: the chat of the newest stream goes on after its end. */
+  /** `isReopened`: the chat of the newest broadcast goes on after its end. */
   #announce(state: ChannelState, isReopened: boolean): void {
     if (isReopened) {
       this.#ended = undefined;

@@ -44,17 +44,17 @@ export interface ChannelState {
   channelId?: string;
   title?: string;
   /**
-   * `live`, `upcoming`: the state of the stream `videoId`. `waiting`: there is no stream that can be read;
-   * or, with `videoId`, the chat of this stream is not there. If a client is in that chat, it goes on without
-   * another `init`.
+   * `live`, `upcoming`: the state of the broadcast `videoId`. `waiting`: there is no broadcast that can be
+   * read; or, with `videoId`, the chat of this broadcast is not there. If a client is in that chat, it goes
+   * on without another `init`.
    */
   state: (typeof CHANNEL_STATES)[number];
   videoId?: string;
-  /** When a stream that is `upcoming` is scheduled to begin, ISO 8601 in UTC; absent if unknown. */
+  /** When a broadcast that is `upcoming` is scheduled to begin, ISO 8601 in UTC; absent if unknown. */
   startsAt?: string;
   /** All its broadcasts that are live, if there are several; only sent to clients that ask for it. */
   live?: readonly string[];
-  /** Why the service waits although there may be a stream: a sentence without a full stop. */
+  /** Why the service waits although there may be a broadcast: a sentence without a full stop. */
   reason?: string;
 }
 

@@ -36,7 +36,7 @@ export class ChannelEvents {
     this.#looks.inc({ outcome });
   }
 
-  /** A channel has another stream to read, or none, or cannot be read (`reason`). */
+  /** A channel has another broadcast to read, or none, or cannot be read (`reason`). */
   changed({ state, ...facts }: ChannelState): void {
     this.#log[facts.reason === undefined ? "info" : "warn"](facts, `channel ${state}`);
   }

@@ -4,7 +4,7 @@ import { RECORDING_STATES, type RecordingState } from "../protocol/recording.ts"
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
-/** What a recording records: a video's chat, or the streams of a channel (`@name`, `UC…`). */
+/** What a recording records: a video's chat, or the broadcasts of a channel (`@name`, `UC…`). */
 type Recorded = { videoId: string } | { channel: string };
 
 /** The states of recordings that are run: no instance runs an ended one. */

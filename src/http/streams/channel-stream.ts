@@ -1,4 +1,4 @@
-/** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
+/** `GET /v1/stream?channel=`: the chats of a channel's broadcasts, one after the other, on one connection. */
 
 import { type ChannelParts, type ChannelRequest, ChannelViewer } from "../../multiplex/channel-viewer.ts";
 import type { BodySink, Multiplex } from "../../multiplex/multiplex.ts";

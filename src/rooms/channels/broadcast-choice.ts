@@ -1,70 +1,70 @@
 /**
- * Which streams of a channel are read: one for its viewers, those that matter for its recording. In the order
- * of interest live ones come first, the newest at the front, then the scheduled one that begins next. A
- * stream that is scheduled far ahead is often a placeholder that never begins: many channels schedule one for
- * next year just for its open chat. Such streams come last.
+ * Which broadcasts of a channel are read: one for its viewers, those that matter for its recording. In the
+ * order of interest live ones come first, the newest at the front, then the scheduled one that begins next. A
+ * broadcast that is scheduled far ahead is often a placeholder that never begins: many channels schedule one
+ * for next year just for its open chat. Such broadcasts come last.
  */
 import type { ChannelSight, ScheduledStream } from "../../upstream/page/channel-page.ts";
 
 const HOUR_MS = 3_600_000;
 /**
- * A scheduled stream is far (`isFar`) if it begins more than `MAX_AHEAD_MS` from now, or is overdue by more
- * than `MAX_LATE_MS`.
+ * A scheduled broadcast is far (`isFar`) if it begins more than `MAX_AHEAD_MS` from now, or is overdue by
+ * more than `MAX_LATE_MS`.
  */
 const MAX_AHEAD_MS = 48 * HOUR_MS;
 const MAX_LATE_MS = 6 * HOUR_MS;
 /**
- * Streams that begin within this time are read too, not only the next one, because the next one may start
+ * Broadcasts that begin within this time are read too, not only the next one, because the next one may start
  * late.
  */
 const EARLY_MS = HOUR_MS;
 
-export interface ChannelBroadcast extends Omit<ScheduledStream, "note"> {
+export interface ListedBroadcast extends Omit<ScheduledStream, "note"> {
   state: "live" | "upcoming";
   isFar: boolean;
 }
 
-/** `now`: the upstream's time in milliseconds. A stream without a time comes after those that begin soon. */
+/** `now`: the upstream's time in milliseconds. One without a time comes after those that begin soon. */
 export function broadcastsInOrder(
   { live, upcoming }: Pick<ChannelSight, "live" | "upcoming">,
   now: number,
-): ChannelBroadcast[] {
+): ListedBroadcast[] {
   const begins = ({ startsAt = now + MAX_AHEAD_MS }: ScheduledStream) => startsAt;
-  const isFar = (stream: ScheduledStream) =>
-    begins(stream) > now + MAX_AHEAD_MS || begins(stream) < now - MAX_LATE_MS;
+  const isFar = (each: ScheduledStream) =>
+    begins(each) > now + MAX_AHEAD_MS || begins(each) < now - MAX_LATE_MS;
   const scheduled = upcoming
-    .map((stream) => ({ ...stream, state: "upcoming" as const, isFar: isFar(stream) }))
+    .map((each) => ({ ...each, state: "upcoming" as const, isFar: isFar(each) }))
     .sort((one, other) => Number(one.isFar) - Number(other.isFar) || begins(one) - begins(other));
   return [...live.map((videoId) => ({ videoId, state: "live" as const, isFar: false })), ...scheduled];
 }
 
 /**
- * The stream that the channel's viewers read: the first, without those that rest because they have no chat.
- * One that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a
- * stream rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
+ * The broadcast that the channel's viewers read: the first, without those that rest because they have no
+ * chat. One that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a
+ * broadcast rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
  */
 export function chosenBroadcast(
-  streams: readonly ChannelBroadcast[],
+  broadcasts: readonly ListedBroadcast[],
   restsUntil: (videoId: string) => number | undefined,
   now: number,
-): ChannelBroadcast | undefined {
-  const first = streams.find(({ videoId }) => restsUntil(videoId) === undefined);
+): ListedBroadcast | undefined {
+  const first = broadcasts.find(({ videoId }) => restsUntil(videoId) === undefined);
   if (first && !first.isFar) return first;
-  const rested = streams.find(({ videoId }) => (restsUntil(videoId) ?? Number.POSITIVE_INFINITY) <= now);
+  const rested = broadcasts.find(({ videoId }) => (restsUntil(videoId) ?? Number.POSITIVE_INFINITY) <= now);
   return rested ?? first;
 }
 
 /**
- * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no
+ * The videos that a channel's recording reads. A broadcast that is far (`isFar`) is read only if there is no
  * other. `now`: the upstream's wall time in milliseconds.
  */
-export function recordedBroadcasts(streams: readonly ChannelBroadcast[], now: number): Set<string> {
-  const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
-  const isWanted = (stream: ChannelBroadcast) => {
-    const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = stream;
+export function recordedBroadcasts(broadcasts: readonly ListedBroadcast[], now: number): Set<string> {
+  const next = broadcasts.find(({ state, isFar }) => state === "upcoming" && !isFar);
+  const isWanted = (each: ListedBroadcast) => {
+    const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = each;
     return (
-      stream === streams[0] || stream === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
+      each === broadcasts[0] || each === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
     );
   };
-  return new Set(streams.filter(isWanted).map(({ videoId }) => videoId));
+  return new Set(broadcasts.filter(isWanted).map(({ videoId }) => videoId));
 }

@@ -12,16 +12,16 @@ import type { RelayError } from "../../protocol/errors.ts";
 const FIRST_LOOK_MS = 2000;
 
 /**
- * A time in which the channel's stream was one video. Each entry of the list points to the next, so that one
- * that all viewers have left is freed.
+ * A broadcast of the channel, as its viewers are sent it; one whose chat is reopened comes again. Each entry
+ * of the list points to the next, so that one that all viewers have left is freed.
  */
 export interface Broadcast {
-  /** Undefined only in the list's first entry, where the channel has not had a stream yet. */
+  /** Undefined only in the list's first entry, where the channel has not had a broadcast yet. */
   readonly videoId: string | undefined;
   /** Whether its chat goes on after the end of its room. */
   readonly isReopened?: boolean;
   /**
-   * Set by the first viewer that learns that the channel has turned to another stream: the cursor up to which
+   * Set by the first viewer that learns that the channel has turned to another one: the cursor up to which
    * viewers are sent the chat. Without it, they are sent the chat to its end.
    */
   to?: Promise<number>;
@@ -37,9 +37,9 @@ export interface WatchedChannel extends Disposable {
   readonly broadcasts: Broadcasts;
   /** Whether the channel shows the video as its own now. For any other video, ask `VideoChannels`. */
   shows(videoId: string): boolean;
-  /** A watcher has read a stream's chat to the end of its room. */
+  /** A watcher has read a broadcast's chat to the end of its room. */
   ended(videoId: string): void;
-  /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */
+  /** The room of a broadcast failed, or it has no chat. Not for errors of one viewer alone. */
   failed(videoId: string, error: Error): void;
 }
 
@@ -86,15 +86,15 @@ export class Broadcasts {
     return !next && videoId !== undefined && this.videoId === videoId;
   }
 
-  /** Whether the channel has another stream than the broadcast's. */
+  /** Whether the channel has another broadcast now. */
   hasTurnedFrom(broadcast: Broadcast): boolean {
     return broadcast.to !== undefined || (this.videoId !== undefined && !this.isOn(broadcast));
   }
 
   /**
    * Where a client continues that comes back with a cursor of one of the channel's videos: in the current
-   * broadcast if it is of that video, else in an entry before it. While the channel has another stream, that
-   * entry ends with the stored messages; while it has none, its chat may go on.
+   * broadcast if it is of that video, else in an entry before it. While the channel has another broadcast,
+   * that entry ends with the stored messages; while it has none, its chat may go on.
    */
   resumed(videoId: string): Broadcast {
     if (this.videoId === videoId) return this.#newest;
@@ -154,7 +154,7 @@ export class Broadcasts {
   }
 }
 
-/** The state while the channel's stream, if it has one, cannot be served: a wait for this reason. */
+/** The state while the channel's broadcast, if it has one, cannot be served: a wait for this reason. */
 export function waitingOf(
   { videoId: _, startsAt: __, ...names }: ChannelState,
   reason: string,

@@ -1,6 +1,6 @@
 /**
  * Watches one channel for everybody that waits for it: one look per interval, however many wait, and none
- * without watchers. Chooses the stream to read, and keeps to it until its watchers report its end or
+ * without watchers. Chooses the broadcast to read, and keeps to it until its watchers report its end or
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
@@ -25,16 +25,16 @@ import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
-import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
+import { broadcastsInOrder, chosenBroadcast, type ListedBroadcast } from "./broadcast-choice.ts";
 import { Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 
-/** How long to ignore a listed video that does not exist or was never a stream. */
+/** How long to ignore a listed video that does not exist or was never a broadcast. */
 const NO_CHAT_MS = 600_000;
 /** The longest wait between looks at a known channel that cannot be found. */
 const MAX_ABSENT_MS = 600_000;
-/** Ended streams to remember, so that a page that lags behind does not bring them back. */
+/** Ended broadcasts to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;
-/** A scheduled stream counts as cancelled if this many complete looks in a row do not show it. */
+/** A scheduled broadcast counts as cancelled if this many complete looks in a row do not show it. */
 const MAX_MISSED = 2;
 
 /** The same for all watches of an instance. */
@@ -53,22 +53,22 @@ interface ChannelWatchParts {
   };
 }
 
-type ShownStream = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
+type ShownBroadcast = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
 type Names = Pick<ChannelState, "channelId" | "title">;
 
-/** The streams of a channel that can be read. */
+/** The broadcasts of a channel that can be read. */
 export interface ChannelView {
-  /** The most interesting stream comes first. */
-  streams: readonly ChannelBroadcast[];
-  /** Why its pages, or one of its other streams, cannot be read. `isChatless`: that stream has no chat. */
+  /** The most interesting broadcast comes first. */
+  broadcasts: readonly ListedBroadcast[];
+  /** Why its pages, or one of its other broadcasts, cannot be read. `isChatless`: that one has no chat. */
   trouble?: { why: string; isChatless: boolean };
 }
 
-/** A stream that cannot be read. Without `restsUntil`, it is tried again after the channel's next look. */
+/** A broadcast that cannot be read. Without `restsUntil`, it is tried again after the channel's next look. */
 interface Trouble {
   /** Absent after the end of its room, until its pages say whether the chat is over. */
   why?: string;
-  /** The stream may be chosen again after this time, if no other can be read. */
+  /** The broadcast may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
   /** Set if its chat may come back: when its pages are asked next. */
   nextLookAt?: number;
@@ -85,15 +85,15 @@ export class ChannelWatch implements WatchedChannel {
   readonly #memory = new ChannelMemory();
   readonly #wasKnown: boolean;
   #names: Names = {};
-  /** The latest successful look, with the chosen stream even if a page does not show it. */
+  /** The latest successful look, with the chosen broadcast even if a page does not show it. */
   #look: ChannelLook | undefined;
   /** Why the last look failed; undefined if it did not. */
   #failure: string | undefined;
-  /** The number of complete looks (`isComplete`) in a row that did not show the chosen stream. */
+  /** The number of complete looks (`isComplete`) in a row that did not show the chosen broadcast. */
   #missed = 0;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
-  /** The chosen stream whose chat goes on after its end. */
+  /** The chosen broadcast whose chat goes on after its end. */
   #reopened: string | undefined;
   /** By video, when its pages last showed its chat again after an end: each answer may end it. */
   readonly #reopenedAt = new Map<string, number>();
@@ -161,7 +161,7 @@ export class ChannelWatch implements WatchedChannel {
    * For a recording: yields after the first look, and after each further look and each report. Rejects as
    * `Broadcasts.changedSince` does.
    */
-  async *streams(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
+  async *views(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
     this.#recorders += 1;
     try {
       for (;;) {
@@ -176,13 +176,14 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   #view(): ChannelView {
-    const all = this.#streams();
-    const streams = all.filter(({ videoId }) => !this.#troubles.has(videoId));
-    if (this.#failure !== undefined) return { streams, trouble: { why: this.#failure, isChatless: false } };
+    const all = this.#listed();
+    const broadcasts = all.filter(({ videoId }) => !this.#troubles.has(videoId));
+    if (this.#failure !== undefined)
+      return { broadcasts, trouble: { why: this.#failure, isChatless: false } };
     const troubles = all.flatMap(({ videoId }) => this.#troubles.get(videoId) ?? []);
     const found = troubles.find(({ restsUntil }) => restsUntil === undefined) ?? troubles[0];
-    if (found?.why === undefined) return { streams };
-    return { streams, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
+    if (found?.why === undefined) return { broadcasts };
+    return { broadcasts, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
   }
 
   get names(): readonly string[] {
@@ -190,13 +191,13 @@ export class ChannelWatch implements WatchedChannel {
     return [this.channel, channelId, handle].filter((name) => name !== undefined);
   }
 
-  /** As the last look found it, finished streams included. */
+  /** As the last look found it, finished broadcasts included. */
   shows(videoId: string): boolean {
     const { live = [], upcoming = [], others = [] } = this.#look ?? {};
-    return [...live, ...others, ...upcoming.map((stream) => stream.videoId)].includes(videoId);
+    return [...live, ...others, ...upcoming.map((each) => each.videoId)].includes(videoId);
   }
 
-  /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
+  /** A watcher has read a broadcast's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
     if (this.#over.has(videoId) || this.#troubles.get(videoId)?.nextLookAt !== undefined) return;
     const { clock, settings } = this.#parts;
@@ -206,9 +207,9 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * The room of a stream failed, or its chat is not there. A chat that may come back is looked for while
-   * others are preferred; a stream whose room failed is tried again after the next look. Errors that concern
-   * one viewer alone, such as CAPACITY, must not be reported here.
+   * The room of a broadcast failed, or its chat is not there. A chat that may come back is looked for while
+   * others are preferred; a broadcast whose room failed is tried again after the next look. Errors that
+   * concern one viewer alone, such as CAPACITY, must not be reported here.
    */
   failed(videoId: string, error: Error): void {
     const absence = error instanceof ChatAbsent ? error.absence : undefined;
@@ -219,13 +220,13 @@ export class ChannelWatch implements WatchedChannel {
     this.#choose();
   }
 
-  /** A recording knows that the chat of a stream is over: it is never chosen again. */
+  /** A recording knows that the chat of a broadcast is over: it is never chosen again. */
   over(videoId: string): void {
     this.#markOver(videoId);
     this.#choose();
   }
 
-  /** The chat of a stream is not there. */
+  /** The chat of a broadcast is not there. */
   #takeStanding(videoId: string, absence: Absence): void {
     const { clock, egresses } = this.#parts;
     if (absence.is === "over") this.#markOver(videoId);
@@ -245,7 +246,7 @@ export class ChannelWatch implements WatchedChannel {
     this.#takeStanding(videoId, overIfLongHidden(absence, trouble.notHiddenAt, this.#parts));
   }
 
-  /** The stream is never chosen again. */
+  /** The broadcast is never chosen again. */
   #markOver(videoId: string): void {
     this.#troubles.delete(videoId);
     this.#over.add(videoId);
@@ -253,8 +254,8 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * The stream's pages are asked for its chat, at intervals until they have it. `why` and `at`, if they are
-   * not given: as before, and after the usual wait.
+   * The broadcast's pages are asked for its chat, at intervals until they have it. `why` and `at`, if they
+   * are not given: as before, and after the usual wait.
    */
   #awaitChat(videoId: string, why?: string, at?: number): void {
     const { clock, settings } = this.#parts;
@@ -289,7 +290,7 @@ export class ChannelWatch implements WatchedChannel {
     }
   }
 
-  /** The stream whose pages are asked next for its chat. */
+  /** The broadcast whose pages are asked next for its chat. */
   #nextAwaited(): [videoId?: string, trouble?: Trouble] {
     const at = ({ nextLookAt = Number.POSITIVE_INFINITY }: Trouble) => nextLookAt;
     return [...this.#troubles].sort(([, one], [, other]) => at(one) - at(other))[0] ?? [];
@@ -360,7 +361,7 @@ export class ChannelWatch implements WatchedChannel {
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
     this.#absences = 0;
-    // The chat of a scheduled stream is often switched on only as the stream begins.
+    // The chat of a scheduled broadcast is often switched on only as it begins.
     for (const videoId of live) if (!this.#look?.live.includes(videoId)) this.#troubles.delete(videoId);
     this.#look = this.#withChosen(look);
     this.#tryAgain();
@@ -400,26 +401,26 @@ export class ChannelWatch implements WatchedChannel {
     this.#tryAgain();
   }
 
-  /** The look, with the chosen stream kept in it, unless that was replaced or cancelled. */
+  /** The look, with the chosen broadcast kept in it, unless that was replaced or cancelled. */
   #withChosen(look: ChannelLook): ChannelLook {
     const { state, videoId } = this.broadcasts.state ?? {};
     if (videoId === undefined || state === "waiting") return look;
-    const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
+    const upcoming = look.upcoming.filter((each) => each.videoId !== videoId);
     if (state === "live") {
-      // The order on the page does not decide: a stream is newer only if the last look did not show it live.
+      // The order on the page does not decide: one is newer only if the last look did not show it live.
       const newer = look.live.filter((id) => id !== videoId && !this.#look?.live.includes(id));
       return { ...look, live: [...new Set([...newer, videoId, ...look.live])], upcoming };
     }
     const isShown = look.live.includes(videoId) || upcoming.length < look.upcoming.length;
     if (isShown || look.isComplete) this.#missed = isShown ? 0 : this.#missed + 1;
     if (isShown || this.#missed >= MAX_MISSED) return look;
-    const known = this.#look?.upcoming.filter((stream) => stream.videoId === videoId) ?? [];
+    const known = this.#look?.upcoming.filter((each) => each.videoId === videoId) ?? [];
     return { ...look, upcoming: [...upcoming, ...known] };
   }
 
-  /** A look is over: streams that failed are tried again. */
+  /** A look is over: broadcasts that failed are tried again. */
   #tryAgain(): void {
-    const listed = new Set(this.#streams().map(({ videoId }) => videoId));
+    const listed = new Set(this.#listed().map(({ videoId }) => videoId));
     for (const [videoId, { restsUntil, nextLookAt }] of this.#troubles) {
       const isForgotten = nextLookAt === undefined && !listed.has(videoId);
       if (restsUntil === undefined || isForgotten) this.#troubles.delete(videoId);
@@ -427,30 +428,31 @@ export class ChannelWatch implements WatchedChannel {
     this.#choose();
   }
 
-  #streams(): ChannelBroadcast[] {
+  #listed(): ListedBroadcast[] {
     if (!this.#look) return [];
-    const streams = broadcastsInOrder(this.#look, this.#parts.egresses.witness.now);
-    return streams.filter(({ videoId }) => !this.#over.has(videoId));
+    const broadcasts = broadcastsInOrder(this.#look, this.#parts.egresses.witness.now);
+    return broadcasts.filter(({ videoId }) => !this.#over.has(videoId));
   }
 
   #choose(): void {
-    const streams = this.#streams();
+    const broadcasts = this.#listed();
     const restsUntil = (videoId: string) => this.#troubles.get(videoId)?.restsUntil;
-    const chosen = chosenBroadcast(streams, restsUntil, this.#parts.clock.monotonic());
+    const chosen = chosenBroadcast(broadcasts, restsUntil, this.#parts.clock.monotonic());
     if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
     const trouble = chosen && this.#troubles.get(chosen.videoId);
-    const chatless = chosen ?? streams.find(({ videoId }) => this.#troubles.get(videoId)?.why !== undefined);
+    const chatless =
+      chosen ?? broadcasts.find(({ videoId }) => this.#troubles.get(videoId)?.why !== undefined);
     const awaited = chatless && this.#troubles.get(chatless.videoId);
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
     const videoId =
       awaited?.why !== undefined && awaited.nextLookAt !== undefined ? chatless?.videoId : undefined;
-    const waiting: ShownStream = {
+    const waiting: ShownBroadcast = {
       state: "waiting",
-      ...omitUndefined<Pick<ShownStream, "videoId" | "reason">>({ videoId, reason }),
+      ...omitUndefined<Pick<ShownBroadcast, "videoId" | "reason">>({ videoId, reason }),
     };
     const facts = chosen && !trouble ? factsOf(chosen) : waiting;
-    const live = streams.filter((stream) => stream.state === "live" && !this.#troubles.has(stream.videoId));
-    this.broadcasts.live = live.map((stream) => stream.videoId).sort();
+    const live = broadcasts.filter((each) => each.state === "live" && !this.#troubles.has(each.videoId));
+    this.broadcasts.live = live.map((each) => each.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
     if (!isDeepStrictEqual(state, this.broadcasts.state)) {
       this.broadcasts.show(state, this.#reopened !== undefined && this.#reopened === facts.videoId);
@@ -461,7 +463,7 @@ export class ChannelWatch implements WatchedChannel {
   }
 }
 
-function factsOf({ videoId, state, startsAt }: ChannelBroadcast): ShownStream {
+function factsOf({ videoId, state, startsAt }: ListedBroadcast): ShownBroadcast {
   if (state === "live" || startsAt === undefined) return { state, videoId };
   return { state, videoId, startsAt: new Date(startsAt).toISOString() };
 }

@@ -1,5 +1,5 @@
 /**
- * Records each stream of a channel, for as long as the service runs or until the recording is deleted.
+ * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
  */
 import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
@@ -30,17 +30,17 @@ const NEWEST_ROOMS = 1000;
 const MAX_RETRY_CHANNEL_MS = 600_000;
 
 /**
- * Records a channel: first the streams that the last run did not finish, then live ones, and scheduled ones
- * from before their first message. Resolves when the signal aborts.
+ * Records a channel: first the broadcasts that the last run did not finish, then live ones, and scheduled
+ * ones from before their first message. Resolves when the signal aborts.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { egresses, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
-  /** The latest news of each stream that is wanted or still recorded. */
-  const streamNews = new Map<string, News>();
+  /** The latest news of each broadcast that is wanted or still recorded. */
+  const broadcastNews = new Map<string, News>();
   let channelNews: News = { state: "waiting" };
   const reportNow = () => {
-    if (!run.signal.aborted) run.report(newsOf([...streamNews.values()], channelNews));
+    if (!run.signal.aborted) run.report(newsOf([...broadcastNews.values()], channelNews));
   };
   let unfinished = await withStore(() => unfinishedOf(channel, parts), { channel }, parts, run);
   const record = (videoId: string, watch: ChannelWatch) => {
@@ -48,21 +48,21 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     recordings.set(videoId, left);
     const deleted = AbortSignal.any([run.deleted, left.signal]);
     const report = (news: News) => {
-      streamNews.set(videoId, news);
+      broadcastNews.set(videoId, news);
       reportNow();
     };
-    recordStream(videoId, channel, watch, parts, { ...run, deleted, report })
+    recordBroadcast(videoId, channel, watch, parts, { ...run, deleted, report })
       .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
       .finally(() => recordings.delete(videoId));
   };
-  const seen = ({ streams, trouble }: ChannelView, watch: ChannelWatch) => {
-    const wanted = recordedBroadcasts(streams, egresses.witness.now).union(unfinished);
+  const seen = ({ broadcasts, trouble }: ChannelView, watch: ChannelWatch) => {
+    const wanted = recordedBroadcasts(broadcasts, egresses.witness.now).union(unfinished);
     unfinished = new Set();
-    for (const { videoId, isFar } of streams) {
+    for (const { videoId, isFar } of broadcasts) {
       if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
     }
     for (const videoId of wanted) if (!recordings.has(videoId)) record(videoId, watch);
-    for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+    for (const videoId of broadcastNews.keys()) if (!recordings.has(videoId)) broadcastNews.delete(videoId);
     channelNews = trouble
       ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
       : { state: "waiting" };
@@ -88,7 +88,7 @@ async function follow(
     let retryMs = RETRY_MS;
     try {
       using watch = channels.watch(channel, "");
-      for await (const view of watch.streams(signal)) {
+      for await (const view of watch.views(signal)) {
         seen(view, watch);
         absentMs = RETRY_MS;
       }
@@ -107,21 +107,21 @@ async function follow(
 }
 
 /**
- * The news of a channel's recording: those of a stream that is recorded, else of one that failed, else of the
- * channel's pages.
+ * The news of a channel's recording: those of a broadcast that is recorded, else of one that failed, else of
+ * the channel's pages.
  */
-function newsOf(streams: readonly News[], channel: News): News {
-  const last = (wanted: News["state"]) => streams.findLast(({ state }) => state === wanted);
+function newsOf(broadcasts: readonly News[], channel: News): News {
+  const last = (wanted: News["state"]) => broadcasts.findLast(({ state }) => state === wanted);
   return last("recording") ?? last("failed") ?? channel;
 }
 
 /**
- * Attempts to record a stream; after the last one, the next look at the channel decides. As long as a part of
- * it is missing (`lacksRest`), there are further attempts at the waits of `LookWaits`, since the channel may
- * not show the stream any more: until `hiddenMs` after the last one that has read its chat. Rejects if the
- * watch fails.
+ * Attempts to record a broadcast; after the last one, the next look at the channel decides. As long as a part
+ * of it is missing (`lacksRest`), there are further attempts at the waits of `LookWaits`, since the channel
+ * may not show the broadcast any more: until `hiddenMs` after the last one that has read its chat. Rejects if
+ * the watch fails.
  */
-async function recordStream(
+async function recordBroadcast(
   videoId: string,
   channel: string,
   watch: ChannelWatch,
@@ -134,7 +134,7 @@ async function recordStream(
   let retries: { waits: LookWaits; until: number } | undefined;
   try {
     for (;;) {
-      const outcome = await attemptStream(videoId, channel, watch, parts, { ...run, signal });
+      const outcome = await attemptBroadcast(videoId, channel, watch, parts, { ...run, signal });
       if (outcome === "done" || signal.aborted) return;
       const now = clock.monotonic();
       if (outcome === "read" || !retries)
@@ -147,8 +147,10 @@ async function recordStream(
   }
 }
 
-/** Resolves to "done" if no part of the stream is missing; else to whether this attempt has read its chat. */
-async function attemptStream(
+/**
+ * Resolves to "done" if no part of the broadcast is missing; else to whether this attempt has read its chat.
+ */
+async function attemptBroadcast(
   videoId: string,
   channel: string,
   watch: ChannelWatch,
@@ -174,8 +176,8 @@ async function attemptStream(
 }
 
 /**
- * Whether a stream is stored, but not to its end: its live chat is not over, as far as the store knows, or it
- * ended unread and its replay is not stored to its end. Rejects with `StoreError`.
+ * Whether a broadcast is stored, but not to its end: its live chat is not over, as far as the store knows, or
+ * it ended unread and its replay is not stored to its end. Rejects with `StoreError`.
  */
 async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean> {
   const [first, replay] = await storedChats(store, videoId);
@@ -185,7 +187,7 @@ async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean
 }
 
 /**
- * The streams of a channel that are stored, but not to their end: those with an open room, and those that
+ * The broadcasts of a channel that are stored, but not to their end: those with an open room, and those that
  * lack a part (`lacksRest`) and were read in the last `hiddenMs`. Rejects with `StoreError`.
  */
 async function unfinishedOf(channel: string, { settings, store }: RecorderParts): Promise<Set<string>> {

@@ -154,9 +154,9 @@ describe("a watched channel", () => {
     live.startedAt = undefined;
     live.chat.change({ kind: "upcoming" });
     await relay.advance(MINUTE);
-    const { value } = await seen.watch.streams(new AbortController().signal).next();
+    const { value } = await seen.watch.views(new AbortController().signal).next();
     assert.deepEqual(
-      value?.streams.map(({ videoId, state }) => `${state} ${videoId}`),
+      value?.broadcasts.map(({ videoId, state }) => `${state} ${videoId}`),
       ["live live-first1", "upcoming scheduled-1"],
     );
   });

@@ -85,7 +85,7 @@ it("a bug in reading old messages disconnects their viewer alone, and is counted
 /** A watch of a channel whose only stream has no chat; it cannot take the report of that. */
 function brokenWatch(relay: VirtualRelay): ChannelWatch {
   relay.upstream.chat(VIDEO).end("reload-only");
-  const stream = { videoId: VIDEO, state: "live", isFar: false };
+  const broadcast = { videoId: VIDEO, state: "live", isFar: false };
   const broadcasts = new Broadcasts();
   broadcasts.show({ channel: "@somebody", videoId: VIDEO, state: "live" });
   return {
@@ -95,8 +95,8 @@ function brokenWatch(relay: VirtualRelay): ChannelWatch {
     failed: () => {
       throw BUG;
     },
-    async *streams(signal: AbortSignal) {
-      yield { streams: [stream] };
+    async *views(signal: AbortSignal) {
+      yield { broadcasts: [broadcast] };
       await relay.clock.sleep(600_000, signal);
     },
     [Symbol.dispose]() {},
