@@ -111,7 +111,10 @@ export async function historyPage(
   signal: AbortSignal,
 ): Promise<Answer> {
   const found = await history.page(request, Number(limit), signal);
-  const isFinal = found.next !== null && request.after !== undefined && !isBlanking();
+  const { base, floor } = found.room;
+  // Behind a cursor below the floor, retention goes on to delete.
+  const isKept = floor === base || (request.after ?? 0) >= floor;
+  const isFinal = found.next !== null && request.after !== undefined && isKept && !isBlanking();
   const state = rooms.stateOf(found.room);
   const written = await pageBody(found, state, FORMATS[format], options, isFinal, history.slices);
   const link = linksOf(query, found);

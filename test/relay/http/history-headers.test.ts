@@ -25,7 +25,7 @@ describe("the headers of a page", () => {
   });
 
   it("let caches keep a full page after a cursor for ever, and no other", async (t) => {
-    const { get, url } = await withRoom(t);
+    const { get, url, store, wall } = await withRoom(t);
     const control = async (query: Record<string, number>) =>
       (await get({ videoId: ROOM, ...query })).headers.get("cache-control");
     const forEver = "public, max-age=31536000, immutable";
@@ -38,6 +38,10 @@ describe("the headers of a page", () => {
       (await ask(url, "/v1/messages?videoId=never-heard")).headers.get("cache-control"),
       "no-store",
     );
+    wall.nowMs += 1;
+    await store.prune(0, 2);
+    assert.equal(await control({ after: B + 1, limit: 3 }), "no-cache", "retention has begun to delete it");
+    assert.equal(await control({ after: B + 2, limit: 3 }), forEver);
     const blanking = await withRoom(t, several(10), { RELAY_DELETED: "blank" });
     const { headers } = await blanking.get({ videoId: ROOM, after: B + 2, limit: 3 });
     assert.equal(headers.get("cache-control"), "no-cache");
