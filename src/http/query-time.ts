@@ -28,7 +28,7 @@ export function saidTimeIn<Name extends string>(
   if (text === undefined) return undefined;
   const offset = parseVideoOffset(text);
   if (offset !== undefined) return { kind: "offset", ms: offset };
-  const ms = parseTime(text);
+  const ms = parseTime(text, "down");
   if (ms !== undefined) return { kind: "said", ms };
   throw new RelayError("INVALID_REQUEST", `${name}: must be ${FORM}; or, of a replay, ${PLACE}.`);
 }

@@ -8,10 +8,10 @@ const ISO =
 
 /**
  * The milliseconds since 1970 of a text: these milliseconds themselves, or ISO 8601 with a zone. Fractions of
- * a millisecond are rounded up, so that nothing stored before the time is at or after it. Undefined for any
- * other text.
+ * a millisecond are rounded up, so that nothing stored before the time is at or after it; or down, as the
+ * times of messages are. Undefined for any other text.
  */
-export function parseTime(text: string): number | undefined {
+export function parseTime(text: string, rounding: "up" | "down" = "up"): number | undefined {
   if (/^\d{1,16}$/.test(text)) return Number(text) <= MAX_MS ? Number(text) : undefined;
   const [, date = "", time, seconds = "00", fraction = "", sign = "+", hours = "00", minutes = "00"] =
     ISO.exec(text) ?? [];
@@ -20,5 +20,6 @@ export function parseTime(text: string): number | undefined {
   if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date)) return undefined;
   const offset = `${sign.replace(" ", "+")}${hours}:${minutes}`;
   const ms = Date.parse(`${date}T${time}:${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}${offset}`);
-  return Number.isNaN(ms) ? undefined : ms + (/[1-9]/.test(fraction.slice(3)) ? 1 : 0);
+  const isBehind = rounding === "up" && /[1-9]/.test(fraction.slice(3));
+  return Number.isNaN(ms) ? undefined : ms + (isBehind ? 1 : 0);
 }

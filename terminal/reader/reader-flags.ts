@@ -170,16 +170,16 @@ function toggle(meaning: string): Flag<boolean> {
 }
 
 /** In milliseconds since 1970. `other`: what else the text may be. */
-function time(text: string, other = ""): number {
+function time(text: string, other = "", rounding?: "down"): number {
   const age = durationIn(text);
-  const ms = age === undefined ? parseTime(text) : Date.now() - age;
+  const ms = age === undefined ? parseTime(text, rounding) : Date.now() - age;
   if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}${other}`);
   return ms;
 }
 
 /** In milliseconds since 1970, or a place in the video as it is written. */
 function saidTime(text: string): number | string {
-  return parseVideoOffset(text) === undefined ? time(text, `; ${PLACE}`) : text;
+  return parseVideoOffset(text) === undefined ? time(text, `; ${PLACE}`, "down") : text;
 }
 
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */

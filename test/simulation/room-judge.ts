@@ -99,8 +99,8 @@ export class RoomJudge {
    */
   #isInTopBehindGap = false;
   /**
-   * Whether the log has no gap yet, and only messages that Top chat shows: its page may reach further back than
-   * all messages.
+   * Whether the log has no gap yet, and only messages that Top chat shows: its page may reach further back
+   * than all messages.
    */
   #isBeginning = true;
 

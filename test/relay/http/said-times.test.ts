@@ -54,6 +54,13 @@ describe("the time at which messages were said", () => {
     assert.deepEqual(await found({ saidFrom: at(1000), from: at(3_600_001) }), []);
   });
 
+  it("is found in the form that a message has it, in microseconds", async (t) => {
+    const publishedAt = at(5000).replace("Z", "123Z");
+    const { found } = await withChat(t, "live", [{ publishedAt: at(4000) }, { publishedAt }]);
+    assert.deepEqual(await found({ saidFrom: publishedAt }), [2]);
+    assert.deepEqual(await found({ saidTo: publishedAt }), [1]);
+  });
+
   it("of a replay is also a place in the video, in each form", async (t) => {
     const offsets = [-12_000, 0, 750_000, 3_723_000];
     const { found } = await withChat(

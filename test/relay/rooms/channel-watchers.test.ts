@@ -284,7 +284,7 @@ it("a channel whose state does not change for long keeps nothing of those that w
     for (let i = 0; i < VISITS; i++) await visit();
     return heldMb();
   };
-  // The process itself grows by more than a megabyte now and then, but not in each round.
+  // The process itself can grow by more than a megabyte, but not in each round.
   const rounds = [await visits(), await visits(), await visits(), await visits()];
   const grownMb = rounds.slice(1).map((mb, round) => mb - (rounds[round] ?? mb));
   assert.ok(Math.min(...grownMb) < MOST_MB, `${grownMb.join(", ")} MB for ${VISITS} visits each`);

@@ -25,6 +25,10 @@ const TIMES: [string, number][] = [
 describe("the parser of times", () => {
   for (const [text, ms] of TIMES) it(`reads ${text}`, () => assert.equal(parseTime(text), ms));
 
+  it("rounds down where that is asked for", () => {
+    assert.equal(parseTime("2026-11-20T12:00:00.2509999Z", "down"), NOON + 250);
+  });
+
   const NONE = [
     "",
     "now",
