@@ -30,9 +30,10 @@ export function positionIn(position: LogPosition, floor: number, end: number): n
   if (position === "now") return end;
   if (position >= floor && position <= end) return position;
   const where = position < floor ? "the messages after it are gone" : "it comes from another store";
+  const orElse = "or it is one of the video's other chat";
   throw new RelayError(
     "OFFSET_GONE",
-    `offset: is not in this log: ${where}. The log begins at ${offsetOf(floor)}.`,
+    `offset: is not in this log: ${where}, ${orElse}. The log begins at ${offsetOf(floor)}.`,
   );
 }
 

@@ -16,11 +16,14 @@ interface Named {
  * At least one name: a request that names nothing must not be taken for one that asks for nothing. Throws
  * `RelayError` INVALID_REQUEST and INVALID_VIDEO_ID, as the routes themselves do.
  */
-export function askedNames({ query, params }: FastifyRequest): string[] {
+export function askedNames({ query, params, routeOptions }: FastifyRequest): string[] {
   const named: Named = { ...(query as Named), ...(params as Named) };
   const { videoId, videoIds, channel, channels } = named;
   // Beside a video, `channels` is an edge's question about it.
-  const isMerged = videoIds !== undefined || (videoId === undefined && channels !== undefined);
+  const isMerged =
+    routeOptions.url === "/v1/merged" ||
+    videoIds !== undefined ||
+    (videoId === undefined && channels !== undefined);
   const names = [
     ...(videoId === undefined ? [] : [parseVideoId(videoId)]),
     ...(isMerged ? Object.values(mergedNames(named)).flat() : []),

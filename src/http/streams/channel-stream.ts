@@ -24,7 +24,7 @@ export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
 /** Throws `RelayError` INVALID_REQUEST if a stream with a channel is asked to end. */
 export function refuseUntil({ until }: Pick<StreamQuery, "until">): void {
   if (until === undefined) return;
-  const words = "until: a channel has no end; name one of its videos as videoId.";
+  const words = "until: a channel has no end; name one of its videos in its place.";
   throw new RelayError("INVALID_REQUEST", words);
 }
 

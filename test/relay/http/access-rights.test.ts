@@ -165,6 +165,18 @@ const OF_ANOTHER = [
   "/v1/videos/another-one",
 ];
 
+it("a request that names nothing to watch is refused in the words of its route", async () => {
+  await using relay = await relayWith({ RELAY_PUBLIC: `watch:${VIDEO}` });
+  for (const [path, words] of [
+    ["/v1/stream", /^videoId or channel: exactly one/],
+    ["/v1/merged", /^videoIds or channels: at least one/],
+  ] as const) {
+    const { status, body } = await ask<ErrorBody>(relay.url, path);
+    assert.equal(status, 400, path);
+    assert.match(body.message, words);
+  }
+});
+
 it("a public video opens no other one, also where there are no tokens", async () => {
   await using relay = await relayWith({ RELAY_PUBLIC: `watch:${VIDEO}` });
   for (const route of routesOf("watch")) assertAllowed(await call(relay, route), route);

@@ -46,7 +46,7 @@ describe("the position of an offset", () => {
       assert.throws(() => positionIn(position, 10, 20), {
         code: "OFFSET_GONE",
         status: 410,
-        message: `offset: is not in this log: ${why}. The log begins at 0000000000000010.`,
+        message: `offset: is not in this log: ${why}, or it is one of the video's other chat. The log begins at 0000000000000010.`,
       });
   });
 
