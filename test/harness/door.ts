@@ -89,6 +89,9 @@ export class Door {
 }
 
 function requestOf({ path, headers }: Pick<OriginRequest, "path" | "headers">, ip: string): FastifyRequest {
-  const query = Object.fromEntries(new URL(path, "http://service").searchParams);
-  return { raw: { headers, url: path }, headers, query, params: {}, ip } as unknown as FastifyRequest;
+  const { pathname, searchParams } = new URL(path, "http://service");
+  const query = Object.fromEntries(searchParams);
+  const routeOptions = { url: pathname };
+  const request = { raw: { headers, url: path }, headers, query, params: {}, ip, routeOptions };
+  return request as unknown as FastifyRequest;
 }
