@@ -76,7 +76,7 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     const words = page.locator("input[name=q]");
     assert.equal(await words.inputValue(), "");
     const without = (await addressOf(page)).href;
-    for (const typed of ["r", "s"]) {
+    for (const typed of ["ra", "sa"]) {
       await words.pressSequentially(typed); // the field keeps the focus
       await until(page, `location.search.includes('q=${typed}')`);
       await page.goBack();

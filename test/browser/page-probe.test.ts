@@ -24,7 +24,14 @@ describe("the probe's page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(whileItRuns, [true, null]); // the API reports no progress
     assert.equal(await progress.isVisible(), false);
     assert.equal(await rows.count(), 24);
-    assert.equal(await page.locator("#probe tr[data-ok=true]").count(), 12);
+    for (const [isOk, verdict] of [
+      [true, "works"],
+      [false, "no"],
+    ] as const)
+      assert.deepEqual(
+        await page.locator(`#probe tr[data-ok=${isOk}] .result`).allInnerTexts(),
+        Array(12).fill(verdict),
+      );
     const words = () => page.locator("#probe-words").innerText();
     assert.match(await words(), new RegExp(`^12 of 24 .* ${videoId}\\.$`));
     await page.locator("#open input").fill("another-one");
