@@ -12,6 +12,7 @@
  */
 import { commandLine } from "../chaos/command-line.ts";
 import { changedFiles, commitHash } from "../harness/commit.ts";
+import { noCaptures } from "../support/captures.ts";
 import { draw } from "./draw.ts";
 import { audit, type Memories, readMemories, withoutStrays, writeMemories } from "./memory.ts";
 import { judge, playRow, playWhole } from "./play.ts";
@@ -82,6 +83,8 @@ function chosen(): readonly Row[] {
   const unknown = names.find((name) => !open.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
   if (names.length > 0) return open.filter(({ name }) => names.includes(name));
-  if (values.draw === undefined) return open;
-  return draw(open, memories, Number(values.draw), commitHash(), changedFiles());
+  // Without captures, their tests are skipped.
+  const playable = open.filter(({ test = "" }) => !(noCaptures && test.startsWith("test/captured/")));
+  if (values.draw === undefined) return playable;
+  return draw(playable, memories, Number(values.draw), commitHash(), changedFiles());
 }

@@ -2,14 +2,17 @@
  * Plays one mutant: copies the project with its bug, starts a run or a test there, and collects the findings.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Catch, Memory } from "./memory.ts";
 import { expectedOf, type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
 
 /** The parts of the project to copy. The runtimes of the SDK, 600 MB below `test/`, are none. */
-const COPIED = [...["bin", "client", "docs", "simulator", "src", "terminal", "test", "web"], "package.json"];
+const COPIED = [
+  ...["bin", "client", "deploy", "docs", "examples", "simulator", "src", "terminal", "test", "web"],
+  "package.json",
+];
 const isCopied = (path: string) => basename(path) !== "node_modules";
 const MAX_CHARACTERS = 200;
 
@@ -74,14 +77,17 @@ function caughtBy(row: Mutant, { violations }: Seen) {
 }
 
 function inCopy<T>(act: (copy: string) => T): T {
-  const copy = mkdtempSync(join(tmpdir(), "relay-mutant-"));
+  const folder = mkdtempSync(join(tmpdir(), "relay-mutant-"));
+  const copy = join(folder, "copy");
   try {
+    mkdirSync(copy);
+    symlinkSync(join(PROJECT, "../shared"), join(folder, "shared")); // the captures are beside a project
     for (const name of COPIED)
       cpSync(join(PROJECT, name), join(copy, name), { recursive: true, filter: isCopied });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
     return act(copy);
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
