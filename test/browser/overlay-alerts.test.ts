@@ -271,6 +271,9 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     await goalIs(3.3);
     chat.say([authorDeletionOf("UCother")]);
     await goalIs(0.1);
+    chat.say([paidAction("again", "$2.00", { channel: "UCother" }), paidAction("f", "$1.00")]);
+    await page.locator('#goal[data-value="3.1"], #goal[data-value="1.1"]').waitFor();
+    assert.equal(await page.locator("#goal").getAttribute("data-value"), "3.1");
   });
 
   it("sums in the currency of the first payment if it names none, or one that cannot be used", async () => {

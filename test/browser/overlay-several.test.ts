@@ -180,6 +180,25 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
       await page.unroute(/v1.merged/);
     });
 
+  it("asks again 30 s after a refusal, and begins then", async () => {
+    const { browser, chat, relay, videoId } = pages;
+    await using page = await browser.newPage();
+    await page.clock.install();
+    await page.addInitScript(`
+      window.waits = [];
+      const wait = window.setTimeout;
+      window.setTimeout = (callback, ms) => { waits.push(ms); return wait(callback, ms); };`);
+    const json = { code: "FORBIDDEN", message: "They are refused." };
+    await page.route(/v1.merged/, (route) => route.fulfill({ status: 403, json }));
+    await page.goto(`${relay.url}/overlay?videoIds=${videoId},${two().other}`);
+    await page.locator("html[data-state=failed]").waitFor({ state: "attached" });
+    assert.ok(await page.evaluate("waits.includes(30_000)"));
+    await page.unroute(/v1.merged/);
+    chat.say([textAction("a")]);
+    await page.clock.fastForward(30_000);
+    await page.locator(rowOf("a")).waitFor();
+  });
+
   it("goes on with the others when one ends, or has not begun, and names what it leaves out", async () => {
     const { page, chat, videoId, relay } = pages;
     const { other, second } = two();

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { startSimulator } from "../../simulator/index.ts";
 import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
-import { textAction, texts } from "../support/chat-actions.ts";
+import { paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
+import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { startRelay } from "../support/relay.ts";
 
@@ -37,13 +38,34 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       (await page.locator("#download a").first().getAttribute("href")) ?? "",
       /videoId=live-first1/,
     );
-    first.chat.say([textAction("a-last")]);
-    await has("a-last");
+    first.chat.say([
+      paidAction("a-paid", "$50.00"),
+      bannered(textItem("a-pinned"), { actionId: "a" }),
+      textAction("a-last"),
+    ]);
+    for (const id of ["a-last", "banner:a"]) await has(id);
+    const paid = page.locator("#ticker .paid");
+    await paid.waitFor();
     channel.broadcast("live-second", TEXT).chat.say([textAction("b")]);
     first.end("continuations-absent");
     await has("b");
-    for (const each of both) assert.deepEqual(await idsOf(each), ["b"]);
+    for (const each of both) assert.deepEqual([await idsOf(each), await idsOf(each, "#pinned")], [["b"], []]);
+    assert.equal(await paid.count(), 0);
     await Promise.all(both.map((each) => each.close()));
+  });
+
+  it("has a goal that begins again with its next stream", async () => {
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+    const channel = relay.upstream.channel("@goal");
+    const first = channel.broadcast("goal-first1", TEXT);
+    first.chat.say([paidAction("a", "$50.00")]);
+    await using page = await pages.browser.newPage();
+    await page.goto(`${relay.url}/overlay?channel=@goal&view=goal&goal=paid`);
+    await page.locator("#goal[data-value='50']").waitFor();
+    channel.broadcast("goal-second", TEXT).chat.say([paidAction("b", "$7.00")]);
+    first.end("continuations-absent");
+    await page.locator("#goal[data-value='7'], #goal[data-value='57']").waitFor();
+    assert.equal(await page.locator("#goal").getAttribute("data-value"), "7");
   });
 
   it("is upcoming before its stream begins, although people already chat, and then live", async () => {

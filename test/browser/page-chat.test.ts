@@ -176,6 +176,9 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("#chat").focus();
     await page.keyboard.press("PageUp");
     await page.locator("#chat[data-following=false]").waitFor();
+    chat.say([textAction("later")]);
+    await page.locator(rowOf("later")).waitFor({ state: "attached" });
+    assert.equal(await page.locator("#latest").getAttribute("data-count"), "1");
     await page.keyboard.press("End");
     await page.locator("#chat[data-following=true]").waitFor();
     await evaluate("document.querySelector('#chat').scrollTop = 0");

@@ -86,6 +86,8 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     await stateIs(page, "ended");
     assert.match(await statusOf(page), /^The chat is over\. All that was said stays here\.$/);
     assert.equal((await idsOf(page)).length, 6);
+    await page.evaluate("dispatchEvent(new Event('offline'))"); // which cuts nothing
+    assert.equal(await page.locator("html").getAttribute("data-state"), "ended");
   });
 
   it("loses and repeats nothing over a stop and a kill -9 of the service, on both pages", async (t) => {

@@ -138,13 +138,14 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
       deletionOf("a"),
       replacementOf("b", "new words"),
       authorDeletionOf("UCd"),
+      textAction("e", { channel: "UCd" }), // said after the deletion
       ...texts("z", 60),
     ]);
     await visit("&backfill=50");
     await has("z-59");
     await loadOlder();
     await has("a");
-    const fates = ["a", "b", "c", "d"].map((id) =>
+    const fates = ["a", "b", "c", "d", "e"].map((id) =>
       evaluate(
         `[...'deleted replaced'.split(' ')].map((name) => document.querySelector('${rowOf(id)}').dataset[name])`,
       ),
@@ -154,6 +155,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
       [undefined, ""],
       [undefined, undefined],
       ["author", undefined],
+      [undefined, undefined],
     ]);
     assert.doesNotMatch(await page.content(), /words of [abd]\b/);
     await page.locator("input[name=types][value=moderation]").check();
@@ -167,7 +169,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await page.locator("input[name=types][value=chat]").check();
     await loadOlder();
     await has("a");
-    assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
+    assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 1 + 60);
   });
 
   it("shows the newest state of a poll whose row was dropped before it ended", async () => {
@@ -306,6 +308,20 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
       seen = from + ids.length;
     }
     await page.locator("#beginning").waitFor({ state: "hidden" });
+  });
+
+  it("closes the results of a search once another chat is opened", async () => {
+    const { page, chat, relay } = pages;
+    relay.upstream.chat("other-found", { timeoutMs: 50 }).say([textAction("other")]);
+    chat.say(texts("a", 3));
+    await visit();
+    await has("a-2");
+    await page.locator("#find").getByRole("button").click();
+    await page.locator("#found li").first().waitFor();
+    await page.locator("#open input[name=videoId]").fill("other-found");
+    await page.keyboard.press("Enter");
+    await page.locator(rowOf("other")).waitFor({ state: "attached" });
+    assert.equal(await page.locator("#found").isVisible(), false);
   });
 
   it("says how far it has searched, and continues", async () => {

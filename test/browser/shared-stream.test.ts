@@ -173,7 +173,12 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     chat.say([textAction("new")]);
     for (const page of [first, second]) await page.locator(rowOf("new")).waitFor();
     assert.deepEqual(await idsOf(first), ["old-0", "old-1", "new"]);
-    for (const page of [first, second]) await page.close();
+    await first.close(); // the second one keeps the stream
+    chat.say([textAction("last")]);
+    const isThere = async () => (await second.locator(rowOf("last")).count()) > 0;
+    await eventually(true, async () => (await isThere()) || (await streamsOf({ relay })) === 0);
+    assert.deepEqual((await idsOf(second)).slice(-2), ["new", "last"]);
+    await second.close();
   });
 
   it("go on if the service refuses the chat of another page", async () => {
