@@ -4,7 +4,7 @@
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Chat } from "../../protocol/chat.ts";
-import { chatOf } from "../../protocol/chat-key.ts";
+import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import { FollowedRoom } from "../followed-room.ts";
@@ -20,8 +20,8 @@ const CHECK_MS = 200;
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
- * another instance reads is followed; otherwise its page is loaded. A place for the chat is asked for first,
- * and again once a page has shown its type. Rejects as `openFromPage` does, and with `RelayError` CAPACITY if
+ * another instance reads is followed; otherwise its page is loaded. A place for the chat is asked for first;
+ * it is taken before the room continues, or once a page has shown its type. Rejects as `openFromPage` does, and with `RelayError` CAPACITY if
  * no further chat of its type may be open, if another instance owns the room without reading it, or if the
  * store is full and the chat is not recorded.
  */
@@ -38,7 +38,10 @@ export async function acquireRoom(
     if (ended) return { is: "ended", ended };
     applicant.places.assertFree(videoId, applicant.waiting.expectedType(expectedChat(stored)));
     const resumable = stored.find((room) => isResumable(room, parts));
-    if (resumable) applicant.queued[Symbol.dispose](); // it needs no turn
+    if (resumable) {
+      applicant.places.take(videoId, typeOfChat(chatOf(resumable.key).chat));
+      applicant.queued[Symbol.dispose](); // it needs no turn
+    }
     const result = resumable
       ? await resumeRoom(resumable, parts)
       : await openInTurn(stored, videoId, applicant, parts, signal);

@@ -74,6 +74,18 @@ describe("RELAY_MAX_ROOMS", () => {
     assert.equal(first.end, undefined);
   });
 
+  it("refuses one of two rooms that would continue at the same time after a restart", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "2" }, hasDisk: true });
+    for (const videoId of [LIVE, OTHER]) {
+      relay.upstream.chat(videoId, CHAT).say(1);
+      await (await relay.enter({ videoId })).untilMessages(1);
+    }
+    await relay.restart(0, { RELAY_MAX_ROOMS: "1" });
+    const visits = [LIVE, OTHER].map((videoId) => relay.visit({ videoId }));
+    const entered = await relay.when(Promise.allSettled(visits.map((viewer) => viewer.entered)));
+    assert.deepEqual(entered.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  });
+
   it("counts a room that lingers, and none whose chat is over", async () => {
     const { relay, chat } = relayOfOne();
     const viewer = await relay.enter({ videoId: LIVE });
