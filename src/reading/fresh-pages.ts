@@ -19,8 +19,8 @@ export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
 }
 
 /**
- * The unread time before a page or an answer. Both may be set: it was read in time, but more messages were to
- * be expected than it shows.
+ * The unread time before a page or an answer. Both may be set: it was read in time, but by the chat's rate at
+ * least one message was said meanwhile. Then `gap` counts only behind a page without a chat message.
  */
 export interface SpanBefore {
   /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
@@ -52,7 +52,7 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
   return pages.findLast((page) => !showsNoChat(page));
 }
 
-/** Adds a page. A mute page is merged into the next one. */
+/** Adds a page. One without a chat message is merged into the next one. */
 export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
   if (!last) return [page];
@@ -74,13 +74,16 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 /** Items, and when they were read. */
 export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
 
-/** An answer, perhaps completed from a page; `above` is that page's, and `left` is beyond the answer. */
-export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above"> & { left?: readonly Item[] };
+/**
+ * A poll's answer. If a page completed it, `above` is the page's, and `beyond` has the page's messages that
+ * are newer than the answer.
+ */
+export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above"> & { beyond?: readonly Item[] };
 
 /**
  * The batches of the pages and of what follows them. The last page's token brings the messages since that
- * page. A mute page is merged with the answer, as if both were the answer. An answer that shows the backlog
- * as well shows its notices, too.
+ * page. One without a chat message is merged with the answer, as if both were the answer. An answer that
+ * shows the backlog as well shows its notices, too.
  */
 export function withAnswer(
   pages: readonly FreshPage[],

@@ -59,8 +59,8 @@ export class OptionalPages {
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const { items, left } = completeInOrder(batch.items, shown, heldSince);
-    return { ...batch, items, left, above: page.above, position: page.position };
+    const { items, beyond } = completeInOrder(batch.items, shown, heldSince);
+    return { ...batch, items, beyond, above: page.above, position: page.position };
   }
 
   /**

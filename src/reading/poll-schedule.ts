@@ -1,6 +1,6 @@
 /**
- * Decides when a room is polled next, from its answers; reports its demand to the gate, and reports a chat
- * that is read too slowly.
+ * Keeps the interval of a room's polls, by its last answers and the rules in `interval.ts`; reports its
+ * demand to the gate, and reports a chat that is read too slowly.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

@@ -256,7 +256,7 @@ export class Poller {
     const batches = this.#timeline.observe(answer, intervalMs);
     const added = await this.#append(batches, answer.position, options.signal);
     this.readAt = batch.startedAt;
-    this.#timeline.keepLeft(answer);
+    this.#timeline.keepBeyond(answer);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#advanced(now);
@@ -365,7 +365,8 @@ export class Poller {
 
   /**
    * At a stop: stores the batches in hand, or else the pages that no answer has followed. The messages that
-   * the page of the last answer has left are not: the next owner's first answer brings those before them.
+   * the page of the last answer shows beyond it are not stored: the next owner's first answer brings those
+   * before them.
    */
   async #appendInHand(signal: AbortSignal): Promise<void> {
     const inHand = this.#inHand;

@@ -95,7 +95,7 @@ export class ReadingTimeline {
    */
   #pages: readonly FreshPage[] = [];
   /** What the page of the last answer has shown beyond it. The next answer brings the messages between. */
-  #left: FreshPage | undefined;
+  #beyond: FreshPage | undefined;
   /** Wall time of the last answer that brought something new, in milliseconds since 1970. */
   #newsAt: number;
   /** The reason for a gap, if the next answer is late. */
@@ -128,7 +128,7 @@ export class ReadingTimeline {
 
   /** Whether there are messages that are not stored yet, if no answer follows. */
   get hasUnstored(): boolean {
-    return this.hasPages || this.#left !== undefined;
+    return this.hasPages || this.#beyond !== undefined;
   }
 
   /** When the last of these pages that shows a message was asked for; undefined if none does. */
@@ -170,33 +170,34 @@ export class ReadingTimeline {
     const [first, rest] = inTurn(answer, this.#windowMs);
     const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutAtAll(this.#behindLeft(first, before));
+    const batches = cutAtAll(this.#withAnswer(first, before));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
-  /** The batches of the pages and of this answer. A gap can only be behind what the last page has left. */
-  #behindLeft(answer: Read, before: SpanBefore): readonly ReadBatch[] {
-    const left = this.#left;
-    if (!left || this.hasPages) return withAnswer(this.#allPages, answer, before, this.#mark);
-    if (before.isInTime || areJoined(left.items, answer.items))
-      return [{ items: mergeInOrder(left.items, answer.items), above: answer.above }];
-    return [{ items: left.items }, ...withAnswer([], answer, before, this.#mark)];
+  /** The batches of the pages and of this answer. A gap can only be behind `#beyond`. */
+  #withAnswer(answer: Read, before: SpanBefore): readonly ReadBatch[] {
+    const beyond = this.#beyond;
+    if (!beyond || this.hasPages) return withAnswer(this.#allPages, answer, before, this.#mark);
+    if (before.isInTime || areJoined(beyond.items, answer.items))
+      return [{ items: mergeInOrder(beyond.items, answer.items), above: answer.above }];
+    return [{ items: beyond.items }, ...withAnswer([], answer, before, this.#mark)];
   }
 
-  /** The pages, and before them what the last answer's page has left. */
+  /** The pages, and before them what the last answer's page shows beyond it. */
   get #allPages(): readonly FreshPage[] {
-    if (!this.#left) return this.#pages;
+    if (!this.#beyond) return this.#pages;
     return this.#pages.reduce<readonly FreshPage[]>(
       (before, page) => withPage(before, page, this.#mark),
-      [this.#left],
+      [this.#beyond],
     );
   }
 
   /** The answer is stored, without what its page shows beyond it. */
-  keepLeft({ left = [], ...times }: CompleteAnswer): void {
-    this.#left = left.length > 0 ? { ...times, items: left, above: undefined, gap: undefined } : undefined;
+  keepBeyond({ beyond = [], ...times }: CompleteAnswer): void {
+    this.#beyond =
+      beyond.length > 0 ? { ...times, items: beyond, above: undefined, gap: undefined } : undefined;
   }
 
   /** The batches of the pages, if no answer follows them. */
@@ -212,7 +213,7 @@ export class ReadingTimeline {
     const { startedAt } = this.#lateAnswers.last;
     if (this.#lastRead.startedAt > startedAt) this.#lateAnswers.answered(this.#lastRead);
     this.#pages = [];
-    this.#left = undefined;
+    this.#beyond = undefined;
   }
 
   /** Something has happened that decides the reason of a gap that follows. */

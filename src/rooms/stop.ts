@@ -10,7 +10,7 @@ import type { VideoEntry } from "./entry.ts";
 const WIND_DOWN_MS = 2000;
 /** Time limit of giving the rooms back, after that of the polls. */
 const GIVE_BACK_MS = 500;
-/** The time over which the streams are ended, so that their viewers do not reconnect all at once. */
+/** The longest time over which the streams are ended, so that their viewers do not reconnect all at once. */
 const END_SPREAD_MS = 1500;
 
 /** The current polls become durable, and the rooms are given back. */
@@ -24,7 +24,7 @@ export async function windDownAll(
   await unlessAborted(Promise.allSettled(ends), limit.signal).catch(() => {});
 }
 
-/** The streams end, one after the other. */
+/** Each stream ends at a random moment: within a millisecond for each viewer, but `END_SPREAD_MS` at most. */
 export async function endAll(viewers: readonly { end(): void }[], clock: Clock): Promise<void> {
   const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
   await Promise.all(

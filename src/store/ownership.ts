@@ -66,7 +66,7 @@ export class Hold implements Claim, AsyncDisposable {
   readonly epoch: number;
   /** The room as it was taken; undefined if it does not exist yet, so that the first append creates it. */
   readonly room: RoomRecord | undefined;
-  /** The room's head when it was taken, after which it continues. */
+  /** The cursor after which it continues: the room's head, or for a new room one from the clock. */
   readonly head: number;
   readonly #keeper: Keeper;
   readonly #lost = new AbortController();

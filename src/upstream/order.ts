@@ -84,7 +84,7 @@ function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
 /**
  * Completes an answer from a page that was loaded after it. Items of the page beyond the answer's newest, or
  * beyond `heldSince` if that is later, are left to the next answer, which brings everything in between; those
- * that have a time are returned as `left`, as it may not bring them.
+ * that have a time are returned as `beyond`, as it may not bring them.
  * `heldSince`, in the format of `publishedAt`: nothing sent before it comes in a later answer.
  * Test: "leave what the page of a late answer shows beyond it to the next answer".
  */
@@ -92,7 +92,7 @@ export function completeInOrder(
   answer: readonly Item[],
   page: readonly Item[],
   heldSince: string,
-): { items: readonly Item[]; left: readonly Item[] } {
+): { items: readonly Item[]; beyond: readonly Item[] } {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
   // An item without a time counts only if a later item with a time does: the page may lack deleted items. One
@@ -108,8 +108,8 @@ export function completeInOrder(
   const before = shown.filter(({ item, isLeft }) => !isLeft && !isOfAnswer(item));
   // Only a page that reaches back to the answer shows that nothing is missing before the rest.
   const isJoined = shown.some(({ item, isLeft }) => !isLeft && item.message.type === "chat");
-  const left = shown.filter(({ item, isLeft }) => isJoined && isLeft && isOfOneTime(item));
-  return { items: mergeInOrder(before.map(itemOf), answer), left: left.map(itemOf) };
+  const beyond = shown.filter(({ item, isLeft }) => isJoined && isLeft && isOfOneTime(item));
+  return { items: mergeInOrder(before.map(itemOf), answer), beyond: beyond.map(itemOf) };
 }
 
 const itemOf = ({ item }: { item: Item }) => item;

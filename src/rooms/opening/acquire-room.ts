@@ -21,9 +21,9 @@ const CHECK_MS = 200;
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
  * another instance reads is followed; otherwise its page is loaded. A place for the chat is asked for first;
- * it is taken before the room continues, or once a page has shown its type. Rejects as `openFromPage` does, and with `RelayError` CAPACITY if
- * no further chat of its type may be open, if another instance owns the room without reading it, or if the
- * store is full and the chat is not recorded.
+ * it is taken before the room continues, or once a page has shown its type. Rejects as `openFromPage` does,
+ * and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns the
+ * room without reading it, or if the store is full and the chat is not recorded.
  */
 export async function acquireRoom(
   videoId: string,

@@ -1,6 +1,6 @@
 /**
  * The store's thread. In a running service, only this thread touches the store file. It executes all
- * waiting calls together, in rounds.
+ * waiting calls together, in rounds. It also notices if the file is deleted or replaced.
  */
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";

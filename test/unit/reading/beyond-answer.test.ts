@@ -21,22 +21,22 @@ const items = (sent: readonly Sent[]) =>
   sent.map(([id, type = "chat"]) => ({ message: { id, type, details: {} } })) as unknown as Item[];
 const idsOf = ({ items: read }: ReadBatch) => read.map(({ message }) => message.id);
 
-/** The batches of an answer that comes this long after one whose page left messages beyond it. */
-async function after(waitMs: number, left: readonly Sent[], answered: readonly Sent[], above?: AboveChat) {
+/** The batches of an answer that comes this long after one whose page shows messages beyond it. */
+async function after(waitMs: number, beyond: readonly Sent[], answered: readonly Sent[], above?: AboveChat) {
   const clock = new FakeClock();
   const read = (sent: readonly Sent[], more: object = {}) =>
     ({ items: items(sent), ...answeredNow(startedNow(clock), clock), ...more }) as unknown as CompleteAnswer;
   const telemetry = new Telemetry(silentLog);
   const parts = { windowMs: WINDOW_MS, isReplay: false, clock, telemetry };
   const timeline = new ReadingTimeline(read([]), true, parts);
-  const late = read([["a"]], { left: items(left) });
+  const late = read([["a"]], { beyond: items(beyond) });
   timeline.observe(late, INTERVAL_MS);
-  timeline.keepLeft(late);
+  timeline.keepBeyond(late);
   await clock.advance(waitMs);
   return timeline.observe(read(answered, { above }), INTERVAL_MS);
 }
 
-describe("messages that a page has left for the next answer", () => {
+describe("messages that a page shows beyond its answer", () => {
   it("are merged with an answer in time, and what the chat has above it is that answer's", async () => {
     const [batch, ...others] = await after(INTERVAL_MS, [["c"]], [["b"], ["c"], ["d"]], ABOVE);
     assert.deepEqual([batch && idsOf(batch), others.length], [["b", "c", "d"], 0]);
@@ -45,8 +45,8 @@ describe("messages that a page has left for the next answer", () => {
 
   for (const type of ["chat", "paid"] as const)
     it(`come before the gap of a late answer, if they are ${type} messages`, async () => {
-      const [left, answer] = await after(60_000, [["c", type]], [["x"], ["y"]], ABOVE);
-      assert.deepEqual([left && idsOf(left), left?.suspectedGap], [["c"], undefined]);
+      const [beyond, answer] = await after(60_000, [["c", type]], [["x"], ["y"]], ABOVE);
+      assert.deepEqual([beyond && idsOf(beyond), beyond?.suspectedGap], [["c"], undefined]);
       assert.deepEqual([answer && idsOf(answer), answer?.above], [["x", "y"], ABOVE]);
       assert.equal(answer?.suspectedGap?.reason, "down");
     });
