@@ -450,12 +450,14 @@ async function* bounded({ body }: OriginAnswer): AsyncGenerator<Buffer, void, vo
 
 /** The beginning of a short body. */
 async function note({ body }: OriginAnswer): Promise<string> {
-  let text = "";
+  const chunks: Buffer[] = [];
+  let bytes = 0;
   for await (const chunk of body) {
-    text += chunk;
-    if (text.length > MAX_NOTE_BYTES) break;
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_NOTE_BYTES) break;
   }
-  return text;
+  return Buffer.concat(chunks).toString();
 }
 
 /** Throws `OriginAway` if the page is not one of this service. */

@@ -61,7 +61,7 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
   const merged = { ...page, above, items: mergeInOrder(last.items, page.items) };
   if (showsNoChat(last)) {
     mark("pages: a mute one is a part of the next");
-    return withPage(before, merged, mark);
+    return withPage(before, { ...merged, gap: page.gap ?? last.gap }, mark);
   }
   if (areJoined(last.items, page.items)) {
     mark("pages: join");

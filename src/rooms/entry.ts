@@ -150,14 +150,14 @@ export class VideoEntry {
         state.opening.queued.add(request.address());
         return this.#addOnceOpen(state.opening.result, request, signal);
       case "ended":
-      case "absent":
-        if (await reopensFor(state, request, () => this.#host.stored(this.videoId))) {
-          if (this.#state === state) this.#forget(state);
-          return this.#host.admit(request, signal);
-        }
+      case "absent": {
+        const isReopened = await reopensFor(state, request, () => this.#host.stored(this.videoId));
+        if (isReopened && this.#state === state) this.#forget(state);
+        if (this.#state !== state) return this.#host.admit(request, signal);
         if (state.name === "absent") return serveFromAbsent(state, request, this.#host.clock);
         this.#assertChat(state.room, request);
         return state.room.add(request);
+      }
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };

@@ -5,6 +5,7 @@ import type { ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
@@ -117,10 +118,11 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.ids, [...one.slice(0, 2), ...two, ...one.slice(2)]);
   });
 
-  it("gets all that was said in its stream before that ended and the next one began", async () => {
+  it("gets all that was said in its stream before that ended and the next one began, here and at an edge", async () => {
     const { relay, visit, channel, live } = visited({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
     const first = channel.broadcast("live-first1", { chat: { ...CHAT, timeoutMs: 10_000 } });
-    const viewer = visit();
+    const edge = await virtualEdge(relay);
+    const viewers = [visit(), new ChannelVisitor(edge.life)];
     first.chat.say(2);
     await relay.advance(MINUTE);
     await relay.requested("get_live_chat", { finished: true });
@@ -129,8 +131,10 @@ describe("a viewer of a channel", () => {
     const second = live("live-secon1");
     second.chat.say(1);
     await relay.advance(MINUTE);
-    viewer.news();
-    assert.deepEqual(viewer.ids, said(first.chat, second.chat));
+    for (const viewer of viewers) {
+      viewer.news();
+      assert.deepEqual(viewer.ids, said(first.chat, second.chat));
+    }
   });
 
   it("resumes in a finished stream with its remaining messages, and continues with today's", async () => {

@@ -103,6 +103,15 @@ it("an edge and its other clients reach the origin while some read nothing of wh
   assert.equal(await origin.isRelay(), true);
 });
 
+it("the words of an origin's refusal are whole, wherever their bytes are cut", async () => {
+  const words = Buffer.from(JSON.stringify({ code: "NO_LIVE_CHAT", message: "Der Chat – er ist aus." }));
+  const cut = words.indexOf("–") + 1;
+  const body = Readable.from([words.subarray(0, cut), words.subarray(cut)]);
+  const page = async () => ({ statusCode: 404, headers: {}, body });
+  const origin = new Origin("", { page } as unknown as HttpOrigin, systemClock, 1000);
+  await assert.rejects(origin.messagesAfter(VIDEO, 0, 100), /Der Chat – er ist aus/);
+});
+
 it("an edge stays ready while its origin is silent for a shorter time than ten seconds, whenever that begins", async () => {
   const relay = new VirtualRelay();
   const { life, line } = await virtualEdge(relay);
