@@ -547,7 +547,7 @@ describe("an edge", () => {
       const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
       const viewers = edges.map(({ life }) => new ChannelVisitor(life));
       await relay.advance(MINUTE);
-      for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 20_000 };
+      for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 60_000 };
       chat.say(5);
       if (hasNext) channel.broadcast("live-secon1", { chat: CHAT });
       else chat.end("reload-only");
