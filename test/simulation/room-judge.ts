@@ -81,7 +81,8 @@ export class RoomJudge {
   #readAt = Number.NEGATIVE_INFINITY;
   /** The longest unread time before the pages that came since the log last grew from an answer. */
   #unread = { from: 0, to: 0 };
-  /** The ledger's index of the last plain message in the log. */
+  /** The ledger's indexes of the first plain message that the log got, and of its last one. */
+  #firstPlace: number | undefined;
   #lastPlace: number | undefined;
   #hasGapSince = false;
   /** Whether the store has the replay, so that this log, of the live chat, must not grow. */
@@ -138,6 +139,7 @@ export class RoomJudge {
     this.#emptyBase = undefined;
     this.rows = [];
     this.#ids.clear();
+    this.#firstPlace = undefined;
     this.#lastPlace = undefined;
     this.#isClosed = false;
     this.#isBeginning = true;
@@ -293,6 +295,7 @@ export class RoomJudge {
       this.#hasTurned = !isOnlyInAll;
     } else if (this.#isRestDue && this.#hasTurned && isOnlyInAll) this.#isRestDue = false;
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
+    this.#firstPlace ??= place;
     this.#lastPlace = place;
     this.#hasGapSince = false;
     if (isOnlyInAll) this.#isBeginning = false;
@@ -314,13 +317,17 @@ export class RoomJudge {
     else if (this.#hasGapSince) this.#journal.count("banners and polls taken down behind a gap");
   }
 
-  /** Judges the messages of the chat that are missing between two messages of the log. */
+  /**
+   * Judges the messages of the chat that are missing between two messages of the log. Of the time before it
+   * began, a later page in Top chat may still bring some.
+   */
   #judgeGap(from: number, to: number): void {
+    const begin = Math.max(from + 1, this.#firstPlace ?? 0);
     if (this.#hasGapSince) this.#told.push({ from, to });
     const isTold = (place: number) => this.#told.some((told) => place > told.from && place < told.to);
     const missing = this.chat.ledger
-      .slice(from + 1, to)
-      .filter((_, index) => this.#hasGapSince || !isTold(from + 1 + index))
+      .slice(begin, Math.max(begin, to))
+      .filter((_, index) => this.#hasGapSince || !isTold(begin + index))
       .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at))
       .filter((entry) => this.#isWanted(entry) && !this.#isLeftOut(entry));
     const [first] = missing;
