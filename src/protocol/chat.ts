@@ -58,6 +58,11 @@ export const RELEASED = { state: "released", reason: "room released" } as const;
 /** A room's final state: the data of its `end` or `error` frame. */
 export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
 
+/** Whether the chat of a room that ended this way is over, and not only read no more. */
+export function isOver(end: RoomEnd | null | undefined): end is typeof ENDED {
+  return end?.state === "ended";
+}
+
 /**
  * What a stream ends with: the end of its room, or the end of the part that was asked for, with the standing
  * of the chat then.

@@ -1,6 +1,6 @@
 /** Remembers chats that have ended or are absent: the viewers that the store serves, and until when. */
 import type { Clock } from "../base/clock.ts";
-import { ENDED } from "../protocol/chat.ts";
+import { ENDED, isOver } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
@@ -35,7 +35,7 @@ export function recentlyEnded(
   stored: readonly RoomRecord[],
   parts: RoomParts & { settings: { graceMs: number } },
 ): EndedRoom | undefined {
-  if (stored.some(({ end }) => end?.state !== "ended")) return undefined;
+  if (stored.some(({ end }) => !isOver(end))) return undefined;
   for (const record of stored) {
     const { endedAgoMs } = record;
     if (endedAgoMs === null) return undefined;

@@ -1,5 +1,5 @@
 /** The states of a room, as lists, metrics and logs show them. */
-import type { ChatView, RoomEnd } from "../protocol/chat.ts";
+import { type ChatView, isOver, type RoomEnd } from "../protocol/chat.ts";
 
 export const ROOM_STATES = [
   "bootstrapping",
@@ -33,7 +33,7 @@ export interface LocalRoom {
  */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   const isOfOther = local === "bootstrapping" || local === "released";
-  if (end?.state === "ended" && isOfOther) return "ended";
+  if (isOver(end) && isOfOther) return "ended";
   if (local === "ended") return end?.state ?? "polling";
   return local ?? end?.state ?? "released";
 }

@@ -1,4 +1,5 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
+import { isOver } from "../protocol/chat.ts";
 import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
@@ -35,7 +36,7 @@ export class StoreBackedRooms implements RoomSources {
     const stored = await storedChats(this.#parts.store, videoId);
     return stored.map((room) => ({
       ...room,
-      is: room.end?.state === "ended" ? "ended" : isResumable(room, this.#parts) ? "resumable" : "left",
+      is: isOver(room.end) ? "ended" : isResumable(room, this.#parts) ? "resumable" : "left",
     }));
   }
 

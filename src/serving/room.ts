@@ -9,6 +9,7 @@ import {
   type ChatView,
   type FactName,
   type Init,
+  isOver,
   isReplayChat,
   type RoomEnd,
   type StreamEnd,
@@ -145,7 +146,7 @@ export class Room {
 
   /** Where the log is closed; undefined if it goes on. */
   get closedAt(): number | undefined {
-    return this.#end?.state === "ended" ? this.tail.head : undefined;
+    return isOver(this.#end) ? this.tail.head : undefined;
   }
 
   /** Whether it relays the log, or has relayed it. */

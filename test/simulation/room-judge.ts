@@ -318,8 +318,8 @@ export class RoomJudge {
   }
 
   /**
-   * Judges the messages of the chat that are missing between two messages of the log. Of the time before it
-   * began, a later page in Top chat may still bring some.
+   * Judges the messages of the chat that are missing between two messages of the log. Those from before it
+   * began may be: a later page in Top chat brings some of them.
    */
   #judgeGap(from: number, to: number): void {
     const begin = Math.max(from + 1, this.#firstPlace ?? 0);

@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
-import type { Chat } from "../../protocol/chat.ts";
+import { type Chat, isOver } from "../../protocol/chat.ts";
 import { chatNamed } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
@@ -184,7 +184,7 @@ export class LogReads {
       messages,
       floor: room.floor,
       end: room.head,
-      isClosed: room.end?.state === "ended",
+      isClosed: isOver(room.end),
       blankedBy: isBlanking() ? room.head : undefined,
     };
   }

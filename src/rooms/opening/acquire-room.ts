@@ -3,7 +3,7 @@
  * instance.
  */
 import { atCapacity } from "../../protocol/capacity.ts";
-import type { Chat } from "../../protocol/chat.ts";
+import { type Chat, isOver } from "../../protocol/chat.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import type { RoomRecord } from "../../store/port.ts";
@@ -57,7 +57,7 @@ export async function acquireRoom(
 
 /** The chat that a video has now, as far as the store says: after a live chat that has ended, its replay. */
 function expectedChat(stored: readonly RoomRecord[]): Chat | undefined {
-  const open = stored.find(({ end }) => end?.state !== "ended");
+  const open = stored.find(({ end }) => !isOver(end));
   if (open) return chatOf(open.key).chat;
   return stored.length > 0 ? "replay" : undefined;
 }
@@ -76,7 +76,7 @@ async function openInTurn(
 ): Promise<OpeningResult> {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
-  const wasOpen = stored.some(({ end }) => end?.state !== "ended");
+  const wasOpen = stored.some(({ end }) => !isOver(end));
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
   using turn = await applicant.queued.turn(rank, signal);

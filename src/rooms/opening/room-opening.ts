@@ -3,7 +3,7 @@
  * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
  */
 import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt } from "../../base/clock.ts";
-import { type ChatType, ENDED, isReplayChat } from "../../protocol/chat.ts";
+import { type ChatType, ENDED, isOver, isReplayChat } from "../../protocol/chat.ts";
 import { chatKey, chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { keepVideo } from "../../reading/about-video.ts";
@@ -56,7 +56,7 @@ interface PageOpening {
 
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
 function isOpen(room: RoomRecord | undefined): room is RoomRecord {
-  return room !== undefined && room.end?.state !== "ended";
+  return room !== undefined && !isOver(room.end);
 }
 
 /**
@@ -64,7 +64,7 @@ function isOpen(room: RoomRecord | undefined): room is RoomRecord {
  * log, which is closed, must not go on.
  */
 function isKeptWhole(room: RoomRecord | undefined): boolean {
-  return room?.end?.state === "ended" && room.floor === room.base;
+  return room !== undefined && isOver(room.end) && room.floor === room.base;
 }
 
 /**

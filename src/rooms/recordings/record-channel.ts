@@ -1,8 +1,10 @@
 /**
  * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
  */
+
 import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
+import { isOver } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { ChatAbsent } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -182,8 +184,8 @@ async function attemptBroadcast(
 async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean> {
   const [first, replay] = await storedChats(store, videoId);
   if (first?.key !== videoId) return false;
-  if (first.end?.state !== "ended") return true;
-  return replay?.end?.state !== "ended" && !(await isReadToEnd(first, store));
+  if (!isOver(first.end)) return true;
+  return !isOver(replay?.end) && !(await isReadToEnd(first, store));
 }
 
 /**

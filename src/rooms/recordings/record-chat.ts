@@ -4,7 +4,7 @@
  * over: the pages of the video do.
  */
 import { pause } from "../../base/clock.ts";
-import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
+import { isOver, isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { keepVideo } from "../../reading/about-video.ts";
@@ -70,7 +70,7 @@ export async function readChat(
   let mayAskAt = clock.monotonic();
   while (!signal.aborted) {
     const last = await recordOf(videoId, parts.store);
-    const ended = last?.end?.state === "ended" ? last : undefined;
+    const ended = last && isOver(last.end) ? last : undefined;
     const isReplay = last !== undefined && last.key !== videoId;
     if (ended && !isReplay) {
       // Each answer of a live chat may end it, although its pages show it again.
@@ -86,7 +86,7 @@ export async function readChat(
       return "over";
     }
     const end = await stay(videoId, standing !== undefined || isReplay, parts, run, channel);
-    if (end?.state !== "ended") return end;
+    if (!isOver(end)) return end;
   }
   return undefined;
 }
