@@ -21,7 +21,7 @@ describe("in virtual time, no promise is broken, whatever happens", () => {
   const rows: [what: string, options: Omit<RunOptions, "seed">, seeds: number[], kinds: readonly string[]][] =
     [
       ["to one instance", ONE, [11, 29], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
-      ["to three instances", THREE, [19, 24], CLUSTER_FAULT_KINDS],
+      ["to three instances", THREE, [10, 12], CLUSTER_FAULT_KINDS],
       ["to edges of edges", EDGES, [10, 15], EDGE_FAULT_KINDS],
     ];
   for (const [what, options, seeds, kinds] of rows) {
@@ -68,7 +68,7 @@ function isOfOneAnswer(kind: string): boolean {
 it("nothing in a run waits for the system, which virtual time would not wait for", async () => {
   for (const options of [
     { ...ONE, seed: 11 },
-    { ...THREE, seed: 19 },
+    { ...THREE, seed: 10 },
     { ...EDGES, seed: 10 },
   ])
     await played(options);
@@ -78,7 +78,7 @@ it("nothing in a run waits for the system, which virtual time would not wait for
 it("a seed always plays the same, line by line, and another seed plays differently", async () => {
   for (const [options, seed, other] of [
     [ONE, 11, 29],
-    [THREE, 19, 24],
+    [THREE, 10, 12],
   ] as const) {
     const { lines } = await run({ ...options, seed });
     assert.ok(lines.length > 500);
