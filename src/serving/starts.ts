@@ -86,13 +86,17 @@ export class Starts {
     return this.#inMemory(beginning) !== undefined;
   }
 
-  /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */
+  /**
+   * The room's cursors; the tail drops the messages below the floor. Shared while a read is in progress,
+   * because viewers arrive in waves.
+   */
   range(): Promise<RoomRange> {
     const { key, tail } = this.#room;
     this.#range ??= this.#log
       .getRoom(key)
       .then((record) => {
         this.#found(record?.video ?? null);
+        if (record) tail.deletedUpTo(record.floor);
         return record ?? { base: tail.head, floor: tail.head, head: tail.head };
       })
       .finally(() => {

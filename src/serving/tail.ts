@@ -143,10 +143,22 @@ export class Tail {
   }
 
   #trim(): void {
-    let dropped = Math.max(0, this.#held.length - this.#maxMessages);
-    for (const { size } of this.#held.slice(0, dropped)) this.#bytes -= size;
-    for (; this.#bytes > this.#maxBytes; dropped++) this.#bytes -= this.#held[dropped]?.size ?? 0;
-    if (dropped > 0) this.#held = this.#held.slice(dropped);
+    this.#drop(Math.max(0, this.#held.length - this.#maxMessages));
+    let count = 0;
+    for (let bytes = this.#bytes; bytes > this.#maxBytes; count++) bytes -= this.#held[count]?.size ?? bytes;
+    this.#drop(count);
+  }
+
+  /** Drops this many of the oldest messages. */
+  #drop(count: number): void {
+    if (count === 0) return;
+    for (const { size } of this.#held.slice(0, count)) this.#bytes -= size;
+    this.#held = this.#held.slice(count);
+  }
+
+  /** Drops the messages up to a cursor, if it holds them: the retention has deleted them in the store. */
+  deletedUpTo(cursor: number): void {
+    if (this.holds(cursor)) this.#drop(cursor - this.floor);
   }
 
   /**

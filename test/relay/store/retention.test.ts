@@ -4,12 +4,15 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { systemClock } from "../../../src/base/clock.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { whenever } from "../../harness/whenever.ts";
+import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";
 import { LeapingClock } from "../../support/leaping-clock.ts";
+import { readLog } from "../../support/log.ts";
 import { textAction } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { readAll } from "../../support/store-reading.ts";
@@ -120,6 +123,40 @@ describe("in the whole service, a room that outlives the retention", () => {
       await stream.until(() => stream.ids.includes("m24"), "m24");
       assert.ok(stream.init.cursor >= base + 10);
       assert.deepEqual(stream.ids, ids.slice(stream.init.cursor - base));
+    }
+  });
+});
+
+describe("a chat so quiet that its messages are deleted while it is read", () => {
+  it("is not sent from memory for more than ten minutes, nor by an edge", async (t) => {
+    const path = await temporaryFile(t);
+    const clock = new LeapingClock();
+    const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
+    await using relay = await startRelay({ settings, clock });
+    await using edge = await startTestEdge(relay.url, {}, clock);
+    relay.upstream.chat(ROOM, { kinds: ["text"], timeoutMs: 100 }).say(10);
+    const urls = [relay.url, edge.url];
+    for (const url of urls) {
+      const viewer = await Stream.open(url, { videoId: ROOM });
+      t.after(() => viewer.close());
+      await viewer.untilMessages(10);
+    }
+    const { cursors } = await readLog(edge.url, ROOM);
+    const [first = 0, head = 0] = [cursors[0], cursors.at(-1)];
+    const tool = new DatabaseSync(path, { readOnly: true });
+    t.after(() => tool.close());
+    const floor = tool.prepare("select floor from room");
+    await eventually(head, () => Number(floor.get()?.floor));
+
+    clock.leap(600_000);
+    for (const url of urls) {
+      const poll = async () => await readLog(url, ROOM, { offset: offsetOf(first + 3), live: "long-poll" });
+      await eventually(410, async () => (await poll()).status);
+      for (const start of [{ backfill: 10 }, { lastEventId: first + 3 }]) {
+        await using viewer = await Stream.open(url, { videoId: ROOM, ...start });
+        await viewer.until(() => viewer.frames.length > 0);
+        assert.ok(viewer.init.cursor >= head);
+      }
     }
   });
 });
