@@ -37,7 +37,7 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
+  async acquire(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
     const { origin, clock, telemetry, events, settings, isBlanking, isWorker } = this.#parts;
     applicant.places.assertFree(videoId, applicant.waiting.expectedType());
     const start = isWorker ? { address: applicant.queued.address } : {};

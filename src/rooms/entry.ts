@@ -128,7 +128,7 @@ export class VideoEntry {
     return this.#waiting.size + (this.room?.viewerCount ?? 0);
   }
 
-  /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
+  /** Takes a viewer in. Rejects as `RoomSources.acquire` does, and with the reason if the viewer leaves. */
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#dropExpired() || this.#dropOutdated(request)) return this.#host.admit(request, signal);
     const state = this.#state;
@@ -237,7 +237,7 @@ export class VideoEntry {
     if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
     const queued = this.#host.openings.join(options.address ?? "");
     const signal = AbortSignal.any([giveUp.signal, queued.displaced]);
-    const done = this.#open(options, queued, signal);
+    const done = this.#acquire(options, queued, signal);
     const opening: Opening = { done, result: unlessAborted(done, signal), giveUp, queued };
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
@@ -252,8 +252,8 @@ export class VideoEntry {
     return opening;
   }
 
-  /** Leaves the state "opening". Rejects as `RoomSources.open` does, and with CAPACITY. */
-  async #open(
+  /** Leaves the state "opening". Rejects as `RoomSources.acquire` does, and with CAPACITY. */
+  async #acquire(
     { released, isShown = false }: OpenOptions,
     queued: QueuedOpening,
     signal: AbortSignal,
@@ -266,10 +266,10 @@ export class VideoEntry {
       waiting: this.#waiting,
       places: this.#host.places,
     };
-    const open = () => this.#host.sources.open(this.videoId, applicant, signal);
+    const acquire = () => this.#host.sources.acquire(this.videoId, applicant, signal);
     signal.throwIfAborted();
-    const acquired = await open();
-    return this.#opened(acquired.is === "absent" ? await this.#awaitOrRemember(acquired, open) : acquired);
+    const first = await acquire();
+    return this.#keep(first.is === "absent" ? await this.#awaitOrRemember(first, acquire) : first);
   }
 
   /**
@@ -278,34 +278,34 @@ export class VideoEntry {
    */
   async #awaitOrRemember(
     { absence, rememberedMs }: Exclude<Acquired, AcquiredRoom>,
-    open: () => Promise<Acquired>,
+    acquire: () => Promise<Acquired>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#memoryOf(absence, rememberedMs ?? this.#host.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#waiting.needsLiveChat(range)) {
-      const acquired = await open();
+      const acquired = await acquire();
       if (acquired.is !== "absent") return acquired;
     }
     this.#vacate(next);
     throw new ChatAbsent(absence);
   }
 
-  #opened(acquired: AcquiredRoom): Room {
+  #keep(acquired: AcquiredRoom): Room {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };
       this.#host.sources.ownership.setViewers(this.videoId, 0);
       return room;
     }
-    const { room } = acquired.is === "opened" ? acquired.owned : acquired.followed;
+    const { room } = acquired.is === "owned" ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
       const { ownership } = this.#host.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
-    if (acquired.is === "opened") this.#keepOwned(acquired.owned);
+    if (acquired.is === "owned") this.#keepOwned(acquired.owned);
     else this.#follow(acquired.followed);
     return room;
   }

@@ -29,7 +29,7 @@ export interface Followed {
 
 /** A room that an opening acquires: one that is read here, that another instance reads, or an ended one. */
 export type AcquiredRoom =
-  | { is: "opened"; owned: OwnedRoom }
+  | { is: "owned"; owned: OwnedRoom }
   | { is: "followed"; followed: Followed }
   | { is: "ended"; ended: EndedRoom };
 
@@ -58,11 +58,11 @@ export interface RoomSources {
   /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
   readonly isBlocked: boolean;
   /**
-   * Opens the room of a video that is not open here, if its chat is there; or if it may come back, and a
+   * Acquires the room of a video that is not open here, if its chat is there; or if it may come back, and a
    * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
    * with the reason of `signal`.
    */
-  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired>;
+  acquire(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired>;
   /**
    * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
    * Absent if no room is read here.

@@ -24,7 +24,7 @@ export class StoreBackedRooms implements RoomSources {
     return this.#parts.store.health.isBlocked;
   }
 
-  open(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
+  acquire(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {
     return acquireRoom(videoId, applicant, this.#parts, signal);
   }
 

@@ -45,7 +45,7 @@ export async function acquireRoom(
     const result = resumable
       ? await resumeRoom(resumable, parts)
       : await openInTurn(stored, videoId, applicant, parts, signal);
-    if (result.is === "opened" || result.is === "absent") return result;
+    if (result.is === "owned" || result.is === "absent") return result;
     if (result.is === "ended") continue; // it is served as one that ended recently
     const read = stored.find(isUnfinished);
     if (read) return { is: "followed", followed: FollowedRoom.join(read, parts) };
@@ -64,7 +64,7 @@ function expectedChat(stored: readonly RoomRecord[]): Chat | undefined {
 
 async function resumeRoom({ key }: RoomRecord, parts: OwnedRoomParts): Promise<OpeningResult> {
   const owned = await OwnedRoom.resume(key, parts);
-  return owned ? { is: "opened", owned } : { is: "elsewhere" };
+  return owned ? { is: "owned", owned } : { is: "elsewhere" };
 }
 
 async function openInTurn(

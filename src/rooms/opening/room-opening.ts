@@ -39,7 +39,7 @@ import { OpeningYield } from "./opening-yield.ts";
  * The result of an opening: a room; a chat that is not there; a stored room that has ended, with its chat; or
  * nothing, because another instance owns the room.
  */
-export type OpeningResult = Extract<Acquired, { is: "opened" | "absent" }> | { is: "ended" | "elsewhere" };
+export type OpeningResult = Extract<Acquired, { is: "owned" | "absent" }> | { is: "ended" | "elsewhere" };
 
 /** An opening that goes on. */
 interface PageOpening {
@@ -90,7 +90,7 @@ export async function openFromPage(
   const { telemetry } = parts;
   if (isResumable(live.room, parts)) {
     telemetry.mark("room: read by another one meanwhile");
-    return { is: "opened", owned: OwnedRoom.fromCheckpoint(live, live.room, began, parts) };
+    return { is: "owned", owned: OwnedRoom.fromCheckpoint(live, live.room, began, parts) };
   }
   const replayKey = chatKey(videoId, "replay");
   const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
@@ -103,9 +103,9 @@ export async function openFromPage(
   const egress = new RoomEgress(videoId, turn.egress, parts.egresses, parts);
   try {
     const opening = { videoId, applicant, parts, began, live, replay, egress };
-    const opened = await readAndStore(opening, signal);
-    if (opened.is !== "opened") egress.leave();
-    return opened.is === "absent" ? await withoutChat(opening, opened.absence) : opened;
+    const result = await readAndStore(opening, signal);
+    if (result.is !== "owned") egress.leave();
+    return result.is === "absent" ? await withoutChat(opening, result.absence) : result;
   } catch (error) {
     egress.leave();
     throw error;
@@ -131,7 +131,7 @@ async function withoutChat(opening: PageOpening, said: Absence): Promise<Opening
   }
   if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.needsLiveChat(room))
     return { is: "absent", absence };
-  return { is: "opened", owned: await openAwaited(opening, room, absence) };
+  return { is: "owned", owned: await openAwaited(opening, room, absence) };
 }
 
 /**
@@ -224,7 +224,7 @@ async function storeChat(
   // `hold.head` is the head before this append: the room begins there, and reads the append from the log like
   // any other. The viewers that waited for a replay get all of it, so nothing counts as history.
   owned.room.historyEnd = isReplay ? "none" : (lastOfHistory(batches, page, added) ?? hold.head);
-  return { is: "opened", owned };
+  return { is: "owned", owned };
 }
 
 /** Opens the live chat's stored room again, which waits: a page has just said that its chat may come back. */
