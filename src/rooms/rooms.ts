@@ -32,6 +32,8 @@ import { endAll, windDownAll } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
+/** In this time, each room once forgets the messages that the retention has deleted. */
+const FORGET_MS = 300_000;
 /** Within this time, a chat that can be read is read again: the longest interval, and its call. */
 const READ_AGAIN_MS = 12_000;
 const READ_STEP_MS = 250;
@@ -110,6 +112,7 @@ export class Rooms {
     });
     viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
     void background("rounds of the rooms", { clock, telemetry }, this.stopped, () => this.#tick());
+    void background("deleted messages", { clock, telemetry }, this.stopped, () => this.#forgetDeleted());
   }
 
   get viewerCount(): number {
@@ -392,22 +395,35 @@ export class Rooms {
       await pause(this.#clock, periodMs, this.#stopped.signal);
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
-        await this.#tickRoom(entry);
+        await this.#roundOf(entry, () => entry.tick());
         this.#dropIfVacant(entry.videoId);
       }
       for (const [key, room] of this.#withoutEntry) {
-        await this.#tickRoom(room);
+        await this.#roundOf(room, () => room.tick());
         if (room.viewerCount === 0 && this.#withoutEntry.delete(key)) room.disconnect();
       }
     }
   }
 
+  /** One room at a time, because each asks the store, or the origin of an edge. */
+  async #forgetDeleted(): Promise<void> {
+    while (!this.stopped.aborted) {
+      const rooms = [...this.#openRooms()];
+      const pauseMs = FORGET_MS / (rooms.length + 1);
+      await pause(this.#clock, pauseMs, this.stopped);
+      for (const room of rooms) {
+        await this.#roundOf(room, () => room.forgetDeleted());
+        await pause(this.#clock, pauseMs, this.stopped);
+      }
+    }
+  }
+
   /** A bug in one room must not keep the others from their rounds. */
-  async #tickRoom(room: Pick<Room, "videoId" | "tick">): Promise<void> {
+  async #roundOf({ videoId }: { videoId: string }, round: () => Promise<void>): Promise<void> {
     try {
-      await room.tick();
+      await round();
     } catch (error) {
-      this.#telemetry.service.taskFailed(`rounds of room ${room.videoId}`, error);
+      this.#telemetry.service.taskFailed(`rounds of room ${videoId}`, error);
     }
   }
 

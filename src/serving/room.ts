@@ -17,7 +17,7 @@ import {
 import { type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { isUnavailable, retryRead } from "../store/store-error.ts";
+import { ifUnavailable, retryRead } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
@@ -31,9 +31,6 @@ import { inSlices } from "./slices.ts";
 import { type Beginning, type HistoryEnd, Starts } from "./starts.ts";
 import { type Chunk, Tail, type TailSettings } from "./tail.ts";
 import { Viewer } from "./viewer.ts";
-
-/** A message that the retention has deleted stays in a tail for at most this long. */
-const FLOOR_MS = 600_000;
 
 export interface RoomSettings extends TailSettings {
   keepaliveMs: number;
@@ -112,8 +109,6 @@ export class Room {
   #chats: Pick<Init, "chats"> = {};
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
-  /** When it reads the log's floor again, even if no viewer comes. */
-  #floorDueAt: number;
   /** The end of its history for the viewers that waited for its opening; undefined: its head. */
   historyEnd: HistoryEnd | undefined;
   /** The view that this instance read, kept after reading ends; undefined if it never read the chat. */
@@ -133,7 +128,6 @@ export class Room {
     this.#reads = new SharedReads(key, log, this.tail, clock, this.#disconnected.signal);
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = clock.monotonic() + parts.settings.keepaliveMs;
-    this.#floorDueAt = clock.monotonic() + FLOOR_MS;
   }
 
   /** The newest cursor. */
@@ -295,28 +289,21 @@ export class Room {
     if (this.viewerCount === 0) this.onIdle?.();
   }
 
-  /** Sends due keepalives, and forgets reads, chunks, polls and deleted messages whose time is over. */
+  /** Sends due keepalives, and forgets reads, chunks and polls whose time is over. */
   async tick(): Promise<void> {
     const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
     this.#reads.tick();
     this.tail.forget();
-    this.#forgetDeleted();
     if (this.#pollingReaders.expire(this.now())) this.#reportIdle();
     if (this.now() < this.#keepaliveDueAt) return;
     this.#keepaliveDueAt = this.now() + keepaliveMs;
     await inSlices(this.#viewers, clock, (viewer) => viewer.keepalive());
   }
 
-  /** Reads the floor again when it is due. A store that is unavailable is asked the next time. */
-  #forgetDeleted(): void {
-    if (this.now() < this.#floorDueAt) return;
-    this.#floorDueAt = this.now() + FLOOR_MS;
-    if (this.tail.floor === this.tail.head) return;
-    this.#starts.range().catch((error) => {
-      if (isUnavailable(error)) return;
-      this.#parts.telemetry.service.taskFailed(`deleted messages of room ${this.videoId}`, error);
-    });
+  /** Drops from memory the messages that the retention has deleted, unless the log is unavailable. */
+  async forgetDeleted(): Promise<void> {
+    if (this.tail.floor < this.tail.head) await this.#starts.range().catch(ifUnavailable(undefined));
   }
 
   /** All viewers, for an orderly shutdown. */
