@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { mergedNames } from "../streams/merged-query.ts";
+import { mergedNames } from "../merged-query.ts";
 
 interface Named {
   videoId?: string;

@@ -8,13 +8,6 @@ import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StayLimit } from "../connections/stay-limit.ts";
 
-/**
- * The `stallMs` of a service. Linux reports the space in a send buffer by thirds, so a client that reads
- * 5 KB/s drains one of 4 MiB, the usual size, every 280 s. Test: "drains before its client has taken half of
- * what the system buffers".
- */
-export const STALL_MS = 300_000;
-
 interface Cuttable {
   cut(): void;
 }

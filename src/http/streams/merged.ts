@@ -6,11 +6,11 @@ import { parseMergedId } from "../../protocol/cursor-vector.ts";
 import { networkOf } from "../access/address-limit.ts";
 import type { ViewerPlace } from "../access/viewer-places.ts";
 import { clientGone } from "../connections/client-gone.ts";
+import { cursorsIn, mergedNames } from "../merged-query.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { refuseUntil } from "./channel-stream.ts";
-import { cursorsIn, mergedNames } from "./merged-query.ts";
 import { openSink } from "./stream-head.ts";
 import {
   formAsked,

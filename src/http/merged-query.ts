@@ -1,9 +1,9 @@
 /** What the query of `/v1/merged` names: the videos, the channels, and the cursors at which chats begin. */
-import { parseChannel } from "../../protocol/channel.ts";
-import { RelayError } from "../../protocol/errors.ts";
-import { quoted } from "../../protocol/pasted-name.ts";
-import { parseListedVideoId, VIDEO_ID_FORM } from "../../protocol/video-id.ts";
-import { parseCursor } from "../../serving/resume.ts";
+import { parseChannel } from "../protocol/channel.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { quoted } from "../protocol/pasted-name.ts";
+import { parseListedVideoId, VIDEO_ID_FORM } from "../protocol/video-id.ts";
+import { parseCursor } from "../serving/resume.ts";
 
 /** The maximum number of videos and channels together. */
 const MAX_CHATS = 20;
