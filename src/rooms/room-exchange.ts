@@ -7,8 +7,8 @@ import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
+import { OUT_MS } from "../upstream/egress/silence.ts";
 import type { VideoEntry } from "./entry.ts";
-import { OUT_MS } from "./opening/opening-yield.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 

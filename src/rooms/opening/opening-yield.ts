@@ -9,12 +9,9 @@ import type { ChatKey } from "../../protocol/chat-key.ts";
 import { isUnavailable } from "../../store/store-error.ts";
 import { background } from "../../telemetry/background.ts";
 import type { RoomEgress } from "../../upstream/egress/room-egress.ts";
+import { OUT_MS } from "../../upstream/egress/silence.ts";
 import type { OwnedRoomParts } from "../owned-room.ts";
 
-/**
- * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.
- */
-export const OUT_MS = 10_000;
 const CHECK_MS = 1000;
 
 type YieldParts = Pick<OwnedRoomParts, "store" | "egresses" | "clock" | "telemetry">;

@@ -1,6 +1,11 @@
 /** How long the upstream has been silent for a caller: a room, or all calls of an egress. */
 import type { Clock } from "../../base/clock.ts";
 
+/**
+ * An instance that has not reached the upstream for a room for this long gives it to another one that has
+ * viewers of it.
+ */
+export const OUT_MS = 10_000;
 /** A call that was lost has been repeated, and answered, in this time after its deadline. */
 const RETRIED_MS = 1000;
 
