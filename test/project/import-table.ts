@@ -110,6 +110,21 @@ function importsOf(
 
 const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] ?? "") : "");
 
+/** Fails with the names on a circle, if the arrows have one. */
+function assertNoCircle(arrows: ReadonlyMap<string, Iterable<string>>): void {
+  const path: string[] = [];
+  const done = new Set<string>();
+  const visit = (name: string): void => {
+    assert.ok(!path.includes(name), `${[...path.slice(path.indexOf(name)), name].join(" → ")}`);
+    if (done.has(name)) return;
+    path.push(name);
+    for (const target of arrows.get(name) ?? []) visit(target);
+    path.pop();
+    done.add(name);
+  };
+  for (const name of arrows.keys()) visit(name);
+}
+
 describe("the import table", () => {
   it("lists every folder of src", () => {
     assert.deepEqual(new Set(files.map(folderOf)), new Set(Object.keys(LAYERS)));
@@ -170,17 +185,18 @@ describe("the code", () => {
           .map((name) => join(dirname(file), name)),
       ]),
     );
-    const path: string[] = [];
-    const done = new Set<string>();
-    const visit = (file: string): void => {
-      assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
-      if (done.has(file)) return;
-      path.push(file);
-      for (const target of imports.get(file) ?? []) visit(target);
-      path.pop();
-      done.add(file);
-    };
-    for (const file of inside) visit(file);
+    assertNoCircle(imports);
+  });
+
+  it("has no circle of folders inside a layer", () => {
+    const arrows = new Map<string, Set<string>>();
+    for (const file of files.filter((name) => name.split("/").length > 2)) {
+      const folder = dirname(file);
+      const targets = importsOf(file).map((name) => dirname(join(folder, name)));
+      const siblings = targets.filter((to) => to !== folder && dirname(to) === dirname(folder));
+      arrows.set(folder, new Set([...(arrows.get(folder) ?? []), ...siblings]));
+    }
+    assertNoCircle(arrows);
   });
 
   it("separates test/chaos/ and its clients from the code under test: of src they import only the JSON of the wire", () => {
