@@ -5,6 +5,7 @@ import type { MetricMakers } from "./metric-makers.ts";
 /** Why a viewer is disconnected: the label `reason`, and the log's words. */
 const VIEWER_DROPS = {
   full: "its connection was full for too long",
+  rest: "its stream was over, and it did not take the rest",
   broken: "its next messages could not be sent",
 } as const;
 
@@ -65,9 +66,9 @@ export class ViewerEvents {
     this.#dropped("broken", { videoId, cursor });
   }
 
-  /** A stream's connection was full for too long. `about`: its room, or rooms. */
-  cut(about: object = {}): void {
-    this.#dropped("full", about);
+  /** A stream's connection took nothing for too long. `about`: its room, or rooms, and what waits for it. */
+  cut(reason: "full" | "rest", about: object): void {
+    this.#dropped(reason, about);
   }
 
   #dropped(reason: ViewerDrop, about: object): void {
@@ -119,7 +120,7 @@ function createMetrics({ all }: MetricMakers, { source, multiplexed, takeSentByt
     ),
     dropped: all.counterBy(
       "relay_viewers_dropped_total",
-      "Connections cut because they were full for too long (full), or because of a bug (broken)",
+      "Connections cut because they were full for too long (full), did not take the rest of a stream that was over (rest), or because of a bug (broken)",
       "reason",
       Object.keys(VIEWER_DROPS),
     ),

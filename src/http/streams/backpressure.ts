@@ -8,14 +8,16 @@ import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StayLimit } from "../connections/stay-limit.ts";
 
-interface Cuttable {
-  cut(): void;
+/** A stream's connection, and its viewer as soon as it has one. */
+interface Connection {
+  readonly socket: Socket;
+  readonly owner: SinkOwner | undefined;
 }
 
 export class Backpressure {
   readonly #telemetry: Telemetry;
   /** Those that are full, and those that must take the rest of a stream that has ended. */
-  readonly #full: StayLimit<Cuttable>;
+  readonly #full: StayLimit<Connection>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();
 
@@ -25,33 +27,34 @@ export class Backpressure {
    */
   constructor(clock: Clock, telemetry: Telemetry, stallMs: number, stopped: AbortSignal) {
     this.#telemetry = telemetry;
-    this.#full = new StayLimit(clock, stallMs, stopped, (sink) => sink.cut());
+    this.#full = new StayLimit(clock, stallMs, stopped, (full) => this.#cut(full));
   }
 
   /** The connection is full. If it already was, its time limit keeps running. */
-  filled(sink: Cuttable): void {
-    this.#full.add(sink);
+  filled(connection: Connection): void {
+    this.#full.add(connection);
   }
 
-  /** The sink's connection has drained, or is closed. */
-  emptied(sink: Cuttable): void {
-    this.#full.delete(sink);
+  /** The connection has drained, or is closed. */
+  emptied(connection: Connection): void {
+    this.#full.delete(connection);
   }
 
   /**
-   * Closes the sink's connection after the written bytes are sent: a stream's connection is never reused.
-   * Another request behind the stream gets no answer.
+   * Closes the connection after the written bytes are sent: a stream's connection is never reused. Another
+   * request behind the stream gets no answer.
    */
-  closeSoon(socket: Socket, sink: Cuttable): void {
+  closeSoon(connection: Connection): void {
+    const { socket } = connection;
     this.#ending.add(socket);
     socket.once("close", () => this.#ending.delete(socket));
-    this.#full.add(sink);
+    this.#full.add(connection);
     socket.destroySoon();
   }
 
-  /** Cuts a connection that has been full for too long. It counts as a viewer until its stream is over. */
-  cut(socket: Socket, owner: SinkOwner | undefined): void {
-    if (!socket.writableEnded) this.#telemetry.viewers.cut(owner?.about);
+  #cut({ socket, owner }: Connection): void {
+    const reason = socket.writableEnded ? "rest" : "full";
+    this.#telemetry.viewers.cut(reason, { ...owner?.about, unsentBytes: socket.writableLength });
     // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for
     // minutes.
     socket.resetAndDestroy();

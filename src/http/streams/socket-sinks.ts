@@ -10,16 +10,16 @@ import type { Backpressure } from "./backpressure.ts";
 export class ResponseSink implements Sink {
   readonly form: BodyForm;
   readonly #response: ServerResponse;
-  readonly #socket: Socket;
+  readonly socket: Socket;
   readonly #backpressure: Backpressure;
-  #owner: SinkOwner | undefined;
+  owner: SinkOwner | undefined;
 
   constructor(response: ServerResponse, form: BodyForm, backpressure: Backpressure, onClosed: () => void) {
     this.form = form;
     this.#backpressure = backpressure;
     this.#response = response;
-    this.#socket = response.req.socket;
-    response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
+    this.socket = response.req.socket;
+    response.on("error", () => this.socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", () => {
       backpressure.emptied(this);
       onClosed();
@@ -37,19 +37,15 @@ export class ResponseSink implements Sink {
 
   end(): void {
     this.#response.end();
-    this.#backpressure.closeSoon(this.#socket, this);
+    this.#backpressure.closeSoon(this);
   }
 
   reset(): void {
-    this.#socket.resetAndDestroy();
-  }
-
-  cut(): void {
-    this.#backpressure.cut(this.#socket, this.#owner);
+    this.socket.resetAndDestroy();
   }
 
   attach(owner: SinkOwner): void {
-    this.#owner = owner;
+    this.owner = owner;
     this.#response.on("drain", () => {
       this.#backpressure.emptied(this);
       owner.drained();
@@ -108,11 +104,11 @@ function endWithClient(this: Socket): void {
 /** A socket taken from the server, in the middle of a chunked body. */
 export class SocketSink implements Sink {
   readonly form: BodyForm;
-  readonly #socket: SinkSocket;
+  readonly socket: SinkSocket;
   readonly #backpressure: Backpressure;
   readonly #onClosed: () => void;
   readonly #sum: RunningSum | undefined;
-  #owner: SinkOwner | undefined;
+  owner: SinkOwner | undefined;
 
   /** `endsByItself`: whether a client that has closed its writing side gets the rest. */
   constructor(
@@ -123,11 +119,11 @@ export class SocketSink implements Sink {
     endsByItself = false,
   ) {
     this.form = form;
-    this.#socket = socket;
+    this.socket = socket;
     this.#backpressure = backpressure;
     this.#onClosed = onClosed;
     this.#sum = form.transferCoding === "gzip" ? new RunningSum() : undefined;
-    this.#socket[sinkOf] = this;
+    this.socket[sinkOf] = this;
     for (const [event, listener] of Object.entries(LISTENERS)) socket.on(event, listener);
     if (!endsByItself) socket.on("end", endWithClient);
     socket.resume();
@@ -135,43 +131,39 @@ export class SocketSink implements Sink {
 
   write({ bytes, sum }: Packet): void {
     if (sum) this.#sum?.add(sum);
-    if (this.#socket.writable && !this.#socket.write(bytes)) this.#backpressure.filled(this);
+    if (this.socket.writable && !this.socket.write(bytes)) this.#backpressure.filled(this);
   }
 
   get isFull(): boolean {
-    return !this.#socket.writable || this.#socket.writableNeedDrain;
+    return !this.socket.writable || this.socket.writableNeedDrain;
   }
 
   end(): void {
-    const socket = this.#socket;
+    const socket = this.socket;
     if (!socket.writable) {
       socket.destroy();
       return;
     }
     socket.write(bodyEnd(this.#sum));
-    this.#backpressure.closeSoon(socket, this);
+    this.#backpressure.closeSoon(this);
   }
 
   reset(): void {
-    this.#socket.resetAndDestroy();
+    this.socket.resetAndDestroy();
   }
 
   attach(owner: SinkOwner): void {
-    this.#owner = owner;
+    this.owner = owner;
   }
 
   drained(): void {
     this.#backpressure.emptied(this);
-    this.#owner?.drained();
-  }
-
-  cut(): void {
-    this.#backpressure.cut(this.#socket, this.#owner);
+    this.owner?.drained();
   }
 
   closed(): void {
     this.#backpressure.emptied(this);
     this.#onClosed();
-    this.#owner?.closed();
+    this.owner?.closed();
   }
 }

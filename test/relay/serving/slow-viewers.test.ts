@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { describe, it, type TestContext, test } from "node:test";
+import { beforeEach, describe, it, type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pino } from "pino";
 import { takeSocket } from "../../../src/http/connections/taken-socket.ts";
@@ -15,7 +15,6 @@ import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { ResponseSink, SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Sink } from "../../../src/serving/sink.ts";
-import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -127,17 +126,27 @@ async function fill(sink: Sink, socket: Socket): Promise<void> {
   for (; socket.writableLength < chunk.size; await nextTurn()) sink.write(chunk);
 }
 
-async function droppedBy({ registry }: Telemetry): Promise<number> {
+/** The number of dropped viewers by reason, of those reasons that were seen. */
+async function droppedBy({ registry }: Telemetry): Promise<Record<string, number>> {
   const values = (await registry.getSingleMetric("relay_viewers_dropped_total")?.get())?.values ?? [];
-  return values.find(({ labels }) => labels.reason === "full")?.value ?? Number.NaN;
+  const seen = values.filter(({ value }) => value > 0);
+  return Object.fromEntries(seen.map(({ labels, value }) => [labels.reason, value]));
 }
 
 describe("a connection", { timeout: PATIENCE_MS }, () => {
   const STALL_MS = 300_000;
-  const telemetry = new Telemetry(silentLog);
+  const log: string[] = [];
   const clock = new FakeClock();
   const { signal: stopped } = new AbortController();
-  const shared = new Backpressure(clock, telemetry, STALL_MS, stopped);
+  let telemetry: Telemetry;
+  let shared: Backpressure;
+  beforeEach(() => {
+    log.length = 0;
+    telemetry = new Telemetry(pino({}, { write: (line) => void log.push(line) }));
+    shared = new Backpressure(clock, telemetry, STALL_MS, stopped);
+  });
+  /** How many bytes of each dropped connection the system had not taken, as the log says. */
+  const unsent = () => log.map((line) => JSON.parse(line).unsentBytes);
   const sinks: Record<string, (response: ServerResponse) => Sink> = {
     socket: (response) => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {}),
     response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),
@@ -145,7 +154,6 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
   for (const [name, open] of Object.entries(sinks)) {
     it(`is cut once it was full for the limit without a drain, whatever is written meanwhile: ${name}`, async (t) => {
       const { sink, socket } = await connected(t, open);
-      const before = await droppedBy(telemetry);
       await clock.advance(2 * STALL_MS);
       assert.equal(sink.isFull, false);
       await fill(sink, socket);
@@ -154,10 +162,12 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
       sink.write(sink.form.keepalive);
       await clock.advance(STALL_MS / 2 - 1);
       assert.equal(socket.destroyed, false, "before its time");
+      const { writableLength } = socket;
       const closed = once(socket, "close");
       await clock.advance(1);
       await closed;
-      assert.equal((await droppedBy(telemetry)) - before, 1);
+      assert.deepEqual(await droppedBy(telemetry), { full: 1 });
+      assert.deepEqual(unsent(), [writableLength]);
     });
 
     it(`is not cut if it drains from time to time: ${name}`, async (t) => {
@@ -198,8 +208,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
       }
     });
 
-    it(`has as long for the rest of a stream that is over, and does not count as dropped then: ${name}`, async (t) => {
-      const before = await droppedBy(telemetry);
+    it(`has as long for the rest of a stream that is over, and counts as dropped if it does not take it: ${name}`, async (t) => {
       const { sink, socket } = await connected(t, open);
       await fill(sink, socket);
       sink.end();
@@ -207,10 +216,24 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
       sink.write(sink.form.keepalive); // its room does not know yet that it is over
       await clock.advance(STALL_MS - 1);
       assert.equal(socket.destroyed, false, "before its time");
+      const { writableLength } = socket;
       const closed = once(socket, "close");
       await clock.advance(1);
       await closed;
-      assert.equal(await droppedBy(telemetry), before);
+      assert.deepEqual(await droppedBy(telemetry), { rest: 1 });
+      assert.ok(writableLength > 0);
+      assert.deepEqual(unsent(), [writableLength]);
+    });
+
+    it(`is not dropped if it takes the rest of a stream that is over: ${name}`, async (t) => {
+      const { sink, socket, client } = await connected(t, open);
+      await fill(sink, socket);
+      sink.end();
+      const closed = once(socket, "close");
+      client.resume();
+      await closed;
+      await clock.advance(2 * STALL_MS);
+      assert.deepEqual(await droppedBy(telemetry), {});
     });
   }
 });

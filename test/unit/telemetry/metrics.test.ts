@@ -100,7 +100,7 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   relay_gaps_total: { reason: GAP_REASONS },
   relay_store_operations_total: { kind: OPERATIONS },
   relay_store_failures_total: { kind: OPERATIONS },
-  relay_viewers_dropped_total: { reason: every<ViewerDrop>({ full: 0, broken: 0 }) },
+  relay_viewers_dropped_total: { reason: every<ViewerDrop>({ full: 0, rest: 0, broken: 0 }) },
 };
 
 /** The labels of all series with these values, as the metrics show them. */
