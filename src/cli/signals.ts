@@ -24,6 +24,16 @@ const SIGNALS: readonly NodeJS.Signals[] = [
   "SIGHUP",
 ];
 
+/** Calls `onSignal` for each signal, until it is disposed of. */
+function listen(io: ProcessIo, onSignal: (name: NodeJS.Signals) => void): Disposable {
+  for (const name of SIGNALS) io.on(name, onSignal);
+  return {
+    [Symbol.dispose]() {
+      for (const name of SIGNALS) io.off(name, onSignal);
+    },
+  };
+}
+
 /**
  * Listens to the signals until it is disposed of. The first aborts `stopped`, with its name as the reason; a
  * second one that is not a copy of the first ends the process with the exit code that `codeOf` gives.
@@ -34,18 +44,12 @@ export function stopSignals(
 ): Disposable & { stopped: AbortSignal } {
   const stopping = new AbortController();
   let firstAt: number | undefined;
-  const onSignal = (name: NodeJS.Signals) => {
+  const listening = listen(io, (name) => {
     firstAt ??= systemClock.monotonic();
     if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) io.exit(codeOf(name));
     stopping.abort(name);
-  };
-  for (const name of SIGNALS) io.on(name, onSignal);
-  return {
-    stopped: stopping.signal,
-    [Symbol.dispose]() {
-      for (const name of SIGNALS) io.off(name, onSignal);
-    },
-  };
+  });
+  return { ...listening, stopped: stopping.signal };
 }
 
 /**
@@ -79,11 +83,6 @@ export async function runUntilSignal(
  * it would by itself, but with an exit code, and also if this is the first process of a container.
  */
 export async function runUntilKilled(io: ProcessIo, work: () => Promise<number>): Promise<number> {
-  const onSignal = (name: NodeJS.Signals) => io.exit(exitCodeOf(name));
-  for (const name of SIGNALS) io.on(name, onSignal);
-  try {
-    return await work();
-  } finally {
-    for (const name of SIGNALS) io.off(name, onSignal);
-  }
+  using _ = listen(io, (name) => io.exit(exitCodeOf(name)));
+  return await work();
 }
