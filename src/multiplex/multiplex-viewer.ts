@@ -86,7 +86,7 @@ export class MultiplexViewer implements Disposable {
       entered?.();
       return branch;
     };
-    this.#uncount();
+    this.#slot?.[Symbol.dispose]();
     try {
       await rooms.enter({ ...request, lastEventId: writer.cursor, open }, signal);
       await branch.left;
@@ -111,11 +111,7 @@ export class MultiplexViewer implements Disposable {
     await pause(clock, waitMs, signal);
   }
 
-  #uncount(): void {
-    this.#slot?.[Symbol.dispose]();
-  }
-
   [Symbol.dispose](): void {
-    this.#uncount();
+    this.#slot?.[Symbol.dispose]();
   }
 }
