@@ -136,18 +136,14 @@ export class Origin {
    * does.
    */
   async fact(key: ChatKey, name: FactName, signal: AbortSignal): Promise<Fact | undefined> {
-    try {
-      return await this.#now(key, { [name]: "on" }, signal, async (lines) => {
-        for await (const batch of lines) {
-          const fact = batch.map(factIn).find((each) => each !== undefined);
-          if (fact) return fact;
-        }
-        return undefined;
-      });
-    } catch (error) {
-      if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
-      throw error;
-    }
+    const found = this.#now(key, { [name]: "on" }, signal, async (lines) => {
+      for await (const batch of lines) {
+        const fact = batch.map(factIn).find((each) => each !== undefined);
+        if (fact) return fact;
+      }
+      return undefined;
+    });
+    return await found.catch(nothingIfNotStored);
   }
 
   /** Reads a stream of a chat that is sent no messages, and ends by itself. Rejects as `stream` does. */
@@ -291,11 +287,10 @@ export class Origin {
 
   /** The first chat of a video that is stored, or its replay: of the two, the live one comes first. */
   async #chat(key: ChatKey): Promise<{ chat: StoredChat; chats: readonly unknown[] } | undefined> {
-    const { videoId, chat } = chatOf(key);
-    const page = await this.#first({ videoId, ...(chat === "replay" && { chat }), limit: 1 });
+    const page = await this.#first(key);
     if (page === undefined) return undefined;
     const chatType = asString(dig(page, "chatType"));
-    const found = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
+    const found = isChatType(chatType) ? chatKey(chatOf(key).videoId, chatNamed(chatType)) : key;
     const is = dig(page, "state") === ENDED.state ? "ended" : "left";
     const stored: StoredChat = { ...rangeIn(page), key: found, is, endedAgoMs: null };
     return { chat: stored, chats: asArray(dig(page, "chats")) ?? [] };
@@ -303,23 +298,21 @@ export class Origin {
 
   /** As `Store.cursorAt`. `time`: wall milliseconds. Rejects as `stream` does. */
   async cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
-    const { videoId, chat } = chatOf(key);
-    const named = { videoId, ...(chat === "replay" && { chat }) };
-    const page = await this.#first({ ...named, from: time, limit: 1 });
+    const page = await this.#first(key, { from: time });
     if (page === undefined) return undefined;
     const first = asNumber(dig(page, "messages", 0, "cursor"));
     return first === undefined ? rangeIn(page).head : first - 1;
   }
 
-  /** The first page of a history as JSON; undefined if nothing is stored. */
-  async #first(query: { videoId: string; [bound: string]: string | number }): Promise<unknown> {
-    try {
-      const page = await this.#page({ ...query, format: "json" }, (answer) => text(bounded(answer)));
-      return parseJson(page) ?? {};
-    } catch (error) {
-      if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
-      throw error;
-    }
+  /**
+   * A page of a chat's history as JSON, with at most one message; undefined if nothing is stored. If `key` is
+   * the live chat's and only the replay is stored, it is the replay's.
+   */
+  async #first(key: ChatKey, bounds: { from?: number } = {}): Promise<unknown> {
+    const { videoId, chat } = chatOf(key);
+    const query = { videoId, ...(chat === "replay" && { chat }), ...bounds, limit: 1, format: "json" };
+    const read = async (answer: OriginAnswer) => parseJson(await text(bounded(answer))) ?? {};
+    return await this.#page(query, read).catch(nothingIfNotStored);
   }
 
   /**
@@ -430,6 +423,12 @@ async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | 
   const standing = answer.headers[STANDING_HEADER];
   if (standing !== undefined) return new ChatAbsent(absenceIn(standing, message), retryAfterMs);
   return new RelayError(code, message, { retryAfterMs });
+}
+
+/** Undefined if nothing is stored; else throws the error. */
+function nothingIfNotStored(error: unknown): undefined {
+  if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
+  throw error;
 }
 
 /** A reader of pages waits while the origin cannot answer. */
