@@ -131,21 +131,17 @@ async function recordBroadcast(
   run: RecordingRun,
 ): Promise<void> {
   const { clock, recorded, settings } = parts;
-  const giveBack = recorded.take(videoId);
+  using _ = { [Symbol.dispose]: recorded.take(videoId) };
   const signal = AbortSignal.any([run.signal, run.deleted]);
   let retries: { waits: LookWaits; until: number } | undefined;
-  try {
-    for (;;) {
-      const outcome = await attemptBroadcast(videoId, channel, watch, parts, { ...run, signal });
-      if (outcome === "done" || signal.aborted) return;
-      const now = clock.monotonic();
-      if (outcome === "read" || !retries)
-        retries = { waits: new LookWaits(settings, clock), until: now + settings.hiddenMs };
-      if (now >= retries.until) return;
-      await pause(clock, retries.waits.next(false), signal);
-    }
-  } finally {
-    giveBack();
+  for (;;) {
+    const outcome = await attemptBroadcast(videoId, channel, watch, parts, { ...run, signal });
+    if (outcome === "done" || signal.aborted) return;
+    const now = clock.monotonic();
+    if (outcome === "read" || !retries)
+      retries = { waits: new LookWaits(settings, clock), until: now + settings.hiddenMs };
+    if (now >= retries.until) return;
+    await pause(clock, retries.waits.next(false), signal);
   }
 }
 
