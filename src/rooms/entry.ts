@@ -4,7 +4,7 @@
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
+import { isReplayChat, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -15,7 +15,7 @@ import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
 import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
-import { type Absent, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
+import { type Absent, endedRoom, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { RoomState } from "./room-states.ts";
 import type { Acquired, AcquiredRoom, Followed, RoomApplicant } from "./sources.ts";
 
@@ -371,8 +371,7 @@ export class VideoEntry {
     try {
       const stored = await this.#host.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.is === "ended" ? this.#host.sources.serve(range) : undefined;
-      room?.finish(ENDED);
+      const room = range?.is === "ended" ? endedRoom(this.#host.sources.serve(range)) : undefined;
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;

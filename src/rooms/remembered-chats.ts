@@ -13,9 +13,8 @@ import { isUnavailable, notStored, type StoreError } from "../store/store-error.
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
-/** An ended room, served from the store. */
-function endedRoom(record: RoomRecord, parts: RoomParts): Room {
-  const room = new Room(record.key, record.head, parts);
+/** Ends a room that follows nothing: its viewers get its stored messages, then the end. Returns it. */
+export function endedRoom(room: Room): Room {
   room.finish(ENDED);
   return room;
 }
@@ -46,7 +45,7 @@ export function recentlyEnded(
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
     const leftMs = leftAfterEnd(endedAgoMs, keptMs);
-    if (leftMs > 0) return { room: endedRoom(record, parts), leftMs };
+    if (leftMs > 0) return { room: endedRoom(new Room(record.key, record.head, parts)), leftMs };
   }
   return undefined;
 }

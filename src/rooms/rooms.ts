@@ -5,7 +5,7 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { ENDED, isReplayChat } from "../protocol/chat.ts";
+import { isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import {
   chatForQuery,
@@ -25,6 +25,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { VideoEntry } from "./entry.ts";
 import type { EntryHost, EntrySettings } from "./entry-host.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
+import { endedRoom } from "./remembered-chats.ts";
 import { RoomPlaces } from "./room-places.ts";
 import { type LocalRoom, ROOM_STATES, type RoomState, stateOf } from "./room-states.ts";
 import type { RoomSources } from "./sources.ts";
@@ -257,12 +258,9 @@ export class Rooms {
     const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
     return this.#withoutEntry.getOrInsertComputed(part, () => {
       const room = this.#sources.serve(chat);
-      if (isEnded) room.finish(ENDED);
-      else
-        room.bound(
-          chat.is,
-          end.map(({ key }) => chatOf(key).chat),
-        );
+      if (isEnded) return endedRoom(room);
+      const chats = end.map(({ key }) => chatOf(key).chat);
+      room.bound(chat.is, chats);
       return room;
     });
   }
