@@ -28,7 +28,8 @@ export interface ReaderBug {
 
 /** The upstream adds kinds freely; metrics show about this many by name and the rest as `OTHER_KINDS`. */
 const MAX_KINDS = 200;
-const OTHER_KINDS = "other";
+/** The name of all kinds that are not counted by their own. */
+export const OTHER_KINDS = "other";
 
 export class ActionEvents {
   readonly #log: Logger;

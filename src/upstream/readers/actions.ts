@@ -14,7 +14,7 @@ import {
   startOfJson,
 } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { DroppedActions, ReaderBug } from "../../telemetry/action-events.ts";
+import { type DroppedActions, OTHER_KINDS, type ReaderBug } from "../../telemetry/action-events.ts";
 import { BOUNDS } from "../bounds.ts";
 import { readCounts } from "./counts.ts";
 import { idsInElement } from "./element.ts";
@@ -34,12 +34,11 @@ import type { TimeOfDay } from "./timestamp.ts";
 
 const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
-/** Maximum number of kinds and reasons that one call counts by name; the other kinds are counted together. */
-const MAX_KINDS = 50;
+/** Maximum number of kinds and reasons that one call counts by name; the others count as `OTHER_KINDS`. */
+const MAX_KINDS_OF_CALL = 50;
 /** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
 const NOTHING: HolderFields = {};
-const OTHER_KINDS = "(other kinds)";
 
 export interface ActionContext {
   /** Wall time of the receipt, in milliseconds since 1970. */
@@ -120,7 +119,7 @@ class Collector {
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
     const named = (name: string) => this.dropped.find((one) => one.kind === name && one.reason === reason);
     const name = cut(kind, MAX_KIND_LENGTH);
-    const isFull = this.dropped.length >= MAX_KINDS - 1;
+    const isFull = this.dropped.length >= MAX_KINDS_OF_CALL - 1;
     const counted = named(name) ?? (isFull ? named(OTHER_KINDS) : undefined);
     if (counted) counted.count++;
     else this.dropped.push({ kind: isFull ? OTHER_KINDS : name, reason, count: 1, sample: sampleOf(action) });
