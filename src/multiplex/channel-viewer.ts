@@ -325,8 +325,13 @@ export class ChannelViewer {
     const visitor = this.#visitor;
     const turned = new AbortController();
     const signal = AbortSignal.any([gone, turned.signal]);
+    let failure: { error: unknown } | undefined;
     const follow = () =>
-      void this.#follow(broadcast, writer, lastVisit, turned).catch((error) => this.#fail(error));
+      void this.#follow(broadcast, writer, lastVisit, turned).catch((error: unknown) => {
+        failure ??= { error };
+        if (visitor.isInRoom) visitor.leaveAt(0);
+        else turned.abort("a failure");
+      });
     using _ = isRest ? undefined : broadcasts.onChange(follow);
     if (!isRest) follow();
     const reopens = broadcast.isReopened === true;
@@ -339,6 +344,7 @@ export class ChannelViewer {
     };
     const outcome = await visitor.visit(writer, request, signal, entered);
     gone.throwIfAborted();
+    if (failure) throw failure.error;
     if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
       this.#announce(withoutStop(outcome.message));
       await visitor.pause(outcome, signal);
@@ -355,6 +361,7 @@ export class ChannelViewer {
 
   /**
    * Follows the channel during a visit: once the channel has turned to another broadcast, the viewer leaves.
+   * Rejects if the cursor at which it turned cannot be found out.
    */
   async #follow(
     broadcast: Broadcast,

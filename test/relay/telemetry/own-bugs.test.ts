@@ -13,7 +13,9 @@ import { FORMS } from "../../../src/serving/form.ts";
 import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
+import { HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const BUG = new TypeError("a bug");
@@ -121,6 +123,31 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   };
   await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
   assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
+});
+
+it("a bug at the turn of a channel is its last word on a connection of several chats, and the others go on", async () => {
+  const { relay, upstream, channel } = watched();
+  const [alone, live, next] = ["video-alone", "live-first1", "live-secon1"];
+  const chat = upstream.chat(alone, { kinds: ["text"] });
+  const { chat: left } = channel.broadcast(live, { chat: { kinds: ["text"] } });
+  const viewer = new ChannelVisitor(relay.service, undefined, { videoIds: alone, channels: HANDLE });
+  await relay.advance(MINUTE);
+  left.say(1);
+  await relay.advance(MINUTE);
+  assert.deepEqual(viewer.news().slice(-1), [`message ${live}`]);
+  const { getRoom } = relay.store;
+  relay.store.getRoom = (key) => (key === live ? fail() : getRoom(key));
+  channel.broadcast(next, { chat: { kinds: ["text"] } });
+  await relay.advance(2 * MINUTE);
+  const news = viewer.news();
+  assert.deepEqual(news.slice(news.indexOf("error INTERNAL")), ["error INTERNAL"]);
+  relay.store.getRoom = getRoom;
+  left.say(2);
+  const said = chat.say(2);
+  await relay.advance(MINUTE);
+  assert.deepEqual(viewer.news(), [`message ${alone}`]);
+  assert.deepEqual(viewer.ids.slice(-2), said);
+  assert.deepEqual(shown(relay), ["a request failed"]);
 });
 
 it("a bug in the watch of a channel is logged by the recording that meets it", async () => {
