@@ -167,7 +167,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const backpressure = new Backpressure(clock, telemetry, answers.stallMs, stopped);
   // Its sockets were taken from the server, so the server's own close would wait for them.
   app.addHook("preClose", async () => backpressure.close());
-  const expiries = new Expiries(clock, stopped);
+  const expiries = new Expiries({ clock, telemetry }, stopped);
   const streamParts = {
     rooms,
     channels,
@@ -182,7 +182,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     keepaliveMs: settings.keepaliveMs,
   };
   const turns = new RequestTurns(PAGES, "pages");
-  const reads = new LogReads({ rooms, clock, source, isBlanking, turns, log: settings.log });
+  const reads = new LogReads({ rooms, clock, telemetry, source, isBlanking, turns, log: settings.log });
   const pass = source instanceof Origin ? passOnTo(source, settings) : undefined;
   if (access.serves("watch")) {
     streamRoute(app, streamParts);

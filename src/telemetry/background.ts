@@ -2,6 +2,12 @@
 import { type Clock, pause } from "../base/clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
+/** What a loop takes its time from, and reports its failures to. */
+export interface LoopParts {
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
 const AGAIN_MS = 1000;
 /**
  * After a line in the log, this long, failures are only counted. The time doubles with each line, up to the
@@ -16,7 +22,7 @@ const MAX_QUIET_MS = 3_600_000;
  */
 export async function background(
   task: string,
-  { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  { clock, telemetry }: LoopParts,
   signal: AbortSignal,
   loop: () => Promise<void>,
 ): Promise<void> {

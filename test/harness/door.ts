@@ -40,7 +40,7 @@ export class Door {
     this.#scheduler = scheduler;
     this.#viewerPlaces = new ViewerPlaces(
       new AddressLimit(Number.POSITIVE_INFINITY),
-      new Expiries(life.clock, life.rooms.stopped),
+      new Expiries(life, life.rooms.stopped),
     );
     const route = { url: "/v1/stream" } as RouteOptions;
     const addHook = (event: string, add: (route: RouteOptions) => void) => {

@@ -72,6 +72,7 @@ export class EdgeLife implements OriginService {
       turns: new RequestTurns(PAGES, "pages"),
       rooms: this.rooms,
       clock,
+      telemetry,
       source: origin,
       log: config.http.log,
       isBlanking,

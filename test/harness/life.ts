@@ -131,6 +131,7 @@ export class Life implements OriginService {
       turns: new RequestTurns(PAGES, "pages"),
       rooms: this.rooms,
       clock,
+      telemetry,
       source: { history: this.#history },
       log: config.http.log,
       isBlanking: this.#isBlanking,

@@ -2,7 +2,8 @@
  * Ends connections when their tokens expire. Tokens name whole seconds, so one check per second is enough for
  * any number of connections.
  */
-import { type Clock, pause } from "../../base/clock.ts";
+import { pause } from "../../base/clock.ts";
+import { background, type LoopParts } from "../../telemetry/background.ts";
 
 const SECOND_MS = 1000;
 
@@ -11,14 +12,14 @@ interface Connection {
 }
 
 export class Expiries {
-  readonly #clock: Clock;
+  readonly #parts: LoopParts;
   readonly #stopped: AbortSignal;
   /** By the second at which their tokens have expired. */
   readonly #connections = new Map<number, Set<Connection>>();
   #isRunning = false;
 
-  constructor(clock: Clock, stopped: AbortSignal) {
-    this.#clock = clock;
+  constructor(parts: LoopParts, stopped: AbortSignal) {
+    this.#parts = parts;
     this.#stopped = stopped;
   }
 
@@ -30,7 +31,7 @@ export class Expiries {
     const second = Math.max(Math.ceil(expiresAt / SECOND_MS), this.#second());
     const others = this.#connections.getOrInsertComputed(second, () => new Set());
     others.add(connection);
-    if (!this.#isRunning) void this.#run();
+    if (!this.#isRunning) void background("ends of tokens", this.#parts, this.#stopped, () => this.#run());
     return () => {
       others.delete(connection);
       if (others.size === 0 && this.#connections.get(second) === others) this.#connections.delete(second);
@@ -41,19 +42,22 @@ export class Expiries {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#connections.size > 0 && !this.#stopped.aborted) {
-      const untilNextMs = SECOND_MS - (this.#clock.now() % SECOND_MS);
-      await pause(this.#clock, untilNextMs, this.#stopped);
+      const untilNextMs = SECOND_MS - (this.#parts.clock.now() % SECOND_MS);
+      await pause(this.#parts.clock, untilNextMs, this.#stopped);
       const now = this.#second();
       for (const [second, due] of this.#connections) {
         if (second > now) continue;
+        for (const connection of due) {
+          due.delete(connection); // so that one whose end fails does not keep the others
+          connection.end();
+        }
         this.#connections.delete(second);
-        for (const connection of due) connection.end();
       }
     }
     this.#isRunning = false;
   }
 
   #second(): number {
-    return Math.floor(this.#clock.now() / SECOND_MS);
+    return Math.floor(this.#parts.clock.now() / SECOND_MS);
   }
 }

@@ -2,7 +2,6 @@
  * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Work is shared per
  * log, not repeated per reader.
  */
-import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
 import { type Chat, isOver } from "../../protocol/chat.ts";
@@ -15,6 +14,7 @@ import { ANSWERS, EventForms } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
+import type { LoopParts } from "../../telemetry/background.ts";
 import type { ViewerPlace } from "../access/viewer-places.ts";
 import type { RequestTurns } from "../connections/request-turns.ts";
 import { StayLimit } from "../connections/stay-limit.ts";
@@ -42,9 +42,8 @@ export interface LogAsked {
   address(): string;
 }
 
-interface LogReadsParts {
+interface LogReadsParts extends LoopParts {
   rooms: Rooms;
-  clock: Clock;
   /** Where the pages are: in this instance's store, or at the origin of an edge. */
   source: { history: History } | Origin;
   /** Whether deletions change stored messages; may change at any time. */
@@ -68,8 +67,8 @@ export class LogReads {
     this.#cursors = new CacheCursors(clock);
     this.#eventForms = new EventForms(this.#cursors);
     const end = (sink: Sink) => sink.end();
-    this.#polls = { waits: new StayLimit(clock, log.longPollMs, rooms.stopped, end), cursors: this.#cursors };
-    this.#connections = new StayLimit(clock, log.sseMs, rooms.stopped, end);
+    this.#polls = { waits: new StayLimit(parts, log.longPollMs, rooms.stopped, end), cursors: this.#cursors };
+    this.#connections = new StayLimit(parts, log.sseMs, rooms.stopped, end);
   }
 
   /**

@@ -27,7 +27,7 @@ export class Backpressure {
    */
   constructor(clock: Clock, telemetry: Telemetry, stallMs: number, stopped: AbortSignal) {
     this.#telemetry = telemetry;
-    this.#full = new StayLimit(clock, stallMs, stopped, (full) => this.#cut(full));
+    this.#full = new StayLimit({ clock, telemetry }, stallMs, stopped, (full) => this.#cut(full));
   }
 
   /** The connection is full. If it already was, its time limit keeps running. */

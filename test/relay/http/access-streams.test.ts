@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { Expiries } from "../../../src/http/access/expiries.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { LeapingClock } from "../../support/leaping-clock.ts";
@@ -113,9 +115,11 @@ describe("the seconds in which tokens expire", () => {
     return { ended, of: (name: string) => ({ end: () => ended.push(name) }) };
   };
 
+  const telemetry = new Telemetry(silentLog);
+
   it("end their connections, each once, and none that has closed", async () => {
     const clock = new FakeClock();
-    const expiries = new Expiries(clock, new AbortController().signal);
+    const expiries = new Expiries({ clock, telemetry }, new AbortController().signal);
     const { ended, of } = connection();
     const at = clock.now();
     expiries.add(of("first"), at + 1000);
@@ -138,7 +142,7 @@ describe("the seconds in which tokens expire", () => {
 
   it("end a connection that opens after its token has expired, within a second", async () => {
     const clock = new FakeClock();
-    const expiries = new Expiries(clock, new AbortController().signal);
+    const expiries = new Expiries({ clock, telemetry }, new AbortController().signal);
     const { ended, of } = connection();
     for (const name of ["first", "beside others"]) {
       expiries.add(of(name), clock.now() - 5000);
@@ -148,9 +152,26 @@ describe("the seconds in which tokens expire", () => {
     }
   });
 
+  it("end the others if a fault of the service keeps one open", async () => {
+    const clock = new FakeClock();
+    const expiries = new Expiries({ clock, telemetry }, new AbortController().signal);
+    const { ended, of } = connection();
+    const broken = {
+      end: () => {
+        throw new TypeError("a bug");
+      },
+    };
+    for (const each of [broken, of("beside it")]) expiries.add(each, clock.now() + 1000);
+    expiries.add(of("later"), clock.now() + 5000);
+    await clock.advance(3000);
+    assert.deepEqual(ended, ["beside it"]);
+    await clock.advance(3000);
+    assert.deepEqual(ended, ["beside it", "later"]);
+  });
+
   it("are passed at once if the clock is set ahead, and come again if it is set back", async () => {
     const clock = new FakeClock();
-    const expiries = new Expiries(clock, new AbortController().signal);
+    const expiries = new Expiries({ clock, telemetry }, new AbortController().signal);
     const { ended, of } = connection();
     expiries.add(of("near"), clock.now() + 60_000);
     expiries.add(of("far"), clock.now() + 400 * 86_400_000);

@@ -13,6 +13,7 @@ import { setOutcome } from "../../../src/http/access/grant.ts";
 import { ViewerPlaces } from "../../../src/http/access/viewer-places.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { Rights } from "../../../src/protocol/rights.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -201,9 +202,11 @@ describe("what counts as one address", () => {
   }
 });
 
+const telemetry = new Telemetry(silentLog);
+
 it("the place of a client that has gone is free at once, although its request waits for the store", async () => {
   const clock = new FakeClock();
-  const expiries = new Expiries(clock, new AbortController().signal);
+  const expiries = new Expiries({ clock, telemetry }, new AbortController().signal);
   const places = new ViewerPlaces(new AddressLimit(1), expiries);
   const request = { ip: "192.0.2.1", raw: {} } as FastifyRequest;
   const gone = new AbortController();
@@ -215,7 +218,7 @@ it("the place of a client that has gone is free at once, although its request wa
 });
 
 it("a connection that is refused for its token's subject leaves the place of its address free", async () => {
-  const expiries = new Expiries(new FakeClock(), new AbortController().signal);
+  const expiries = new Expiries({ clock: new FakeClock(), telemetry }, new AbortController().signal);
   const places = new ViewerPlaces(new AddressLimit(2), expiries);
   const { signal } = new AbortController();
   const request = () => ({ ip: "192.0.2.1", raw: {} }) as FastifyRequest;
@@ -228,7 +231,7 @@ it("a connection that is refused for its token's subject leaves the place of its
 });
 
 it("a client that leaves while its subject's place is asked for keeps none", async () => {
-  const expiries = new Expiries(new FakeClock(), new AbortController().signal);
+  const expiries = new Expiries({ clock: new FakeClock(), telemetry }, new AbortController().signal);
   const { promise, resolve } = Promise.withResolvers<() => void>();
   const addresses = new AddressLimit(1);
   const places = new ViewerPlaces(addresses, expiries, { take: () => promise });

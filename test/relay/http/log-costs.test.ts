@@ -86,13 +86,14 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
     const chat = relay.upstream.chat(VIDEO, { ...CHAT, timeoutMs: 5000 });
     chat.say(3);
     await relay.enter({ videoId: VIDEO, backfill: 500 });
-    const { rooms, store, clock: own } = relay.service;
+    const { rooms, store, telemetry, clock: own } = relay.service;
     const clock = countedClock(own);
     const log = { longPollMs: 20_000, sseMs: 0 };
     const source = { history: new History(store, clock) };
     const reads = new LogReads({
       rooms,
       clock,
+      telemetry,
       source,
       isBlanking: () => false,
       turns: new RequestTurns(PAGES, "pages"),

@@ -191,13 +191,14 @@ describe("the settings of logs", () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] });
     await relay.enter({ videoId: VIDEO });
-    const { rooms, store, clock } = relay.service;
+    const { rooms, store, clock, telemetry } = relay.service;
     const source = { history: new History(store, clock) };
     const open = async (sseMs: number) => {
       const log = { longPollMs: 20_000, sseMs };
       const reads = new LogReads({
         rooms,
         clock,
+        telemetry,
         source,
         isBlanking: () => false,
         turns: new RequestTurns(PAGES, "pages"),
