@@ -240,10 +240,11 @@ export class ChannelWatch implements WatchedChannel {
   /** A page says that the chat is hidden: as in its room, it is over once it has been for too long. */
   async #staysHidden(videoId: string, absence: Absence): Promise<void> {
     const room = await this.#parts.store.getRoom(videoId).catch(ifUnavailable(undefined));
-    const trouble = this.#troubles.get(videoId) ?? {};
-    const known = trouble.notHiddenAt ?? (room && notHiddenAt(room));
-    trouble.notHiddenAt = notHiddenAfter(absence, known, this.#parts);
-    this.#takeStanding(videoId, overIfLongHidden(absence, trouble.notHiddenAt, this.#parts));
+    const known = this.#troubles.get(videoId)?.notHiddenAt ?? (room && notHiddenAt(room));
+    const at = notHiddenAfter(absence, known, this.#parts);
+    this.#takeStanding(videoId, overIfLongHidden(absence, at, this.#parts));
+    const trouble = this.#troubles.get(videoId);
+    if (trouble) trouble.notHiddenAt = at;
   }
 
   /** The broadcast is never chosen again. */
