@@ -22,7 +22,7 @@ const RETRY_SPREAD_MS = 15_000;
 const REOPEN_MS = 1000;
 
 /** The request of a chat, without what its connection decides. */
-export type ChatRequest = Omit<StreamRequest, "open">;
+export type ChatRequest = Omit<StreamRequest, "openSink">;
 
 /** How a visit to a room ended: with the end that the client was sent, or with a refusal. */
 export type VisitOutcome = StreamEnd | RelayError | ChatAbsent;
@@ -80,7 +80,7 @@ export class MultiplexViewer implements Disposable {
     const branch = multiplex.branch(form, (event) => {
       end = writer.write(event);
     });
-    const open = () => {
+    const openSink = () => {
       signal.throwIfAborted();
       this.#branch = branch;
       entered?.();
@@ -88,7 +88,7 @@ export class MultiplexViewer implements Disposable {
     };
     this.#slot?.[Symbol.dispose]();
     try {
-      await rooms.enter({ ...request, lastEventId: writer.cursor, open }, signal);
+      await rooms.enter({ ...request, lastEventId: writer.cursor, openSink }, signal);
       await branch.left;
       return end;
     } catch (error) {

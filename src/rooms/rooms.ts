@@ -166,14 +166,14 @@ export class Rooms {
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const open: StreamRequest["open"] = (cursor, room) => {
+    const openSink: StreamRequest["openSink"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
       signal.throwIfAborted();
-      return request.open(cursor, room);
+      return request.openSink(cursor, room);
     };
     this.#entering.set(reject, signal);
     try {
-      this.#admit({ ...request, open }, signal).then(resolve, reject);
+      this.#admit({ ...request, openSink }, signal).then(resolve, reject);
       await promise;
     } catch (error) {
       signal.throwIfAborted();

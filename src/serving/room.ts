@@ -70,7 +70,7 @@ export interface StreamRequest extends Beginning {
    * Opens the response, once the viewer's start is known: it has everything of the room up to `cursor`.
    * Throws if the client is gone.
    */
-  open(cursor: number, room: Room): Sink;
+  openSink(cursor: number, room: Room): Sink;
 }
 
 /** How many viewers are in the rooms of an instance. Each room adds its own. */
@@ -196,7 +196,7 @@ export class Room {
     this.#chats = { chats };
   }
 
-  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and the error of `open`. */
+  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and the error of `openSink`. */
   async add(request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#adding += 1;
@@ -206,7 +206,7 @@ export class Room {
       const places = facts?.map((fact) => fact.place());
       if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#disconnected.signal);
       const cursor = await this.#starts.find(request, historyEnd);
-      const sink = request.open(cursor, this);
+      const sink = request.openSink(cursor, this);
       if (sink.form.isWhole) this.#pollingReaders.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
       const feed = this.feeds.join(sink.form, filter);

@@ -128,7 +128,7 @@ export function visit(videoId: string, address: string): { request: StreamReques
     lastEventId: undefined,
     backfill: 0,
     address: () => address,
-    open: () => sink,
+    openSink: () => sink,
   };
   return { request, sink };
 }

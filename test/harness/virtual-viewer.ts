@@ -67,7 +67,7 @@ export class VirtualViewer {
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
     this.sink = new SimulatedSink(form, (bytes) => this.#received.push(bytes));
     const { signal } = this.#gone;
-    const open = () => {
+    const openSink = () => {
       signal.throwIfAborted();
       return this.sink;
     };
@@ -85,7 +85,7 @@ export class VirtualViewer {
       wantsVideo: details,
       facts,
     };
-    const request = { ...asked, address: () => address, open };
+    const request = { ...asked, address: () => address, openSink };
     this.entered = rooms.enter(request, signal).catch((error) => {
       if (error instanceof ChatAbsent) throw noLiveChat(error);
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;

@@ -137,7 +137,7 @@ export class LogReads {
     return await promise;
   }
 
-  /** Opens a connection with events. Rejects as `Rooms.enter` does, and with the error of `open`. */
+  /** Opens a connection with events. Rejects as `Rooms.enter` does, and with what `open` throws. */
   async events(
     { cursor, ...asked }: Omit<LogAsked, "isGzip">,
     gone: AbortSignal,
@@ -154,10 +154,10 @@ export class LogReads {
   #enter(
     { position, ...asked }: Pick<LogAsked, "videoId" | "chat" | "position" | "address">,
     gone: AbortSignal,
-    open: StreamRequest["open"],
+    openSink: StreamRequest["openSink"],
   ): Promise<void> {
     const lastEventId = position === "now" ? undefined : position === "begin" ? 0 : position;
-    return this.#parts.rooms.enter({ ...asked, log: position, lastEventId, backfill: 0, open }, gone);
+    return this.#parts.rooms.enter({ ...asked, log: position, lastEventId, backfill: 0, openSink }, gone);
   }
 
   async #part(

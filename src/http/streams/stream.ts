@@ -81,5 +81,5 @@ export async function openStream(
   gone: AbortSignal,
 ): Promise<void> {
   if ("channel" in asked) return await openChannel(asked, address(), served, open, gone);
-  await served.rooms.enter({ ...asked, address, open }, gone);
+  await served.rooms.enter({ ...asked, address, openSink: open }, gone);
 }

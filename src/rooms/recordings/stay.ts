@@ -28,11 +28,11 @@ export async function stay(
   const leave = () => sink.end();
   const asked = { videoId, lastEventId: undefined, backfill: 0, reopens, isRecording: true };
   const entered = Promise.withResolvers<Room>();
-  const open = (_cursor: number, room: Room) => {
+  const openSink = (_cursor: number, room: Room) => {
     entered.resolve(room);
     return sink;
   };
-  const request = { ...asked, address: () => "", open };
+  const request = { ...asked, address: () => "", openSink };
   await withStore(() => parts.rooms.enter(request, run.signal), { videoId }, parts, run);
   if (channel) await rememberChannel(videoId, channel, store);
   deleted.addEventListener("abort", leave);

@@ -46,7 +46,7 @@ async function crowd(relay: VirtualRelay, count: number, lastEventId?: number): 
         filter: MessageFilter.everything,
         isBounded: false,
         address,
-        open: () => sink,
+        openSink: () => sink,
       },
       signal,
     ),

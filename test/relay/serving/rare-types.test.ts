@@ -70,7 +70,7 @@ async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge:
       backfill: undefined,
       filter: filterAsked({ types }),
     };
-    await room.add({ ...wanted, address: () => "", open: () => sink, ...asked });
+    await room.add({ ...wanted, address: () => "", openSink: () => sink, ...asked });
     await sink.closed;
     const frames = lines.map((line) => JSON.parse(line) as unknown);
     const cursors = (event: string) =>

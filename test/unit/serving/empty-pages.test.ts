@@ -47,7 +47,13 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
       void store.prune(-1000, 100); // before the viewer, whose place is known by now, reads a page
       return new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
     };
-    await room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+    await room.add({
+      videoId: ROOM,
+      lastEventId: claim.head,
+      backfill: 0,
+      address: () => "",
+      openSink: open,
+    });
   });
   server.listen(0, "127.0.0.1");
   t.after(() => server.close());
@@ -108,7 +114,7 @@ async function roomWithoutStore(t: TestContext) {
   const sent: Buffer[] = [];
   const sink = new SimulatedSink(FORMS.sse.plain.bare, (bytes) => sent.push(bytes));
   const enter = (open: () => SimulatedSink) =>
-    room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+    room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", openSink: open });
   return { room, sink, sent, telemetry, enter };
 }
 

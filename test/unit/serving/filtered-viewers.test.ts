@@ -131,7 +131,7 @@ class Client {
     this.#expectedStart = this.#start(backfill);
     const lastEventId = this.known;
     const request = { videoId: ROOM, lastEventId, backfill, filter: filterAsked(filter) };
-    await this.#world.room.add({ ...request, address: () => "", open: () => sink });
+    await this.#world.room.add({ ...request, address: () => "", openSink: () => sink });
     await this.#world.clock.advance(0);
   }
 
