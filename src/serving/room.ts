@@ -24,11 +24,13 @@ import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { PollingReaders } from "./polling-readers.ts";
 import type { CursorRange } from "./resume.ts";
+import { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedReads } from "./shared-reads.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
-import { type Beginning, type HistoryEnd, Starts } from "./starts.ts";
+import type { Beginning, HistoryEnd } from "./start-in-tail.ts";
+import { Starts } from "./starts.ts";
 import { type Chunk, Tail, type TailSettings } from "./tail.ts";
 import { Viewer } from "./viewer.ts";
 
@@ -96,6 +98,7 @@ export class Room {
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
   readonly #reads: SharedReads;
+  readonly #cursors: RoomCursors;
   readonly #starts: Starts;
   /** The readers that poll, between two polls. */
   readonly #pollingReaders = new PollingReaders();
@@ -126,7 +129,8 @@ export class Room {
     this.#parts = parts;
     const { store: log, clock } = parts;
     this.#reads = new SharedReads(key, log, this.tail, clock, this.#disconnected.signal);
-    this.#starts = new Starts(this, log);
+    this.#cursors = new RoomCursors(key, log, this.tail);
+    this.#starts = new Starts(this, log, this.#cursors);
     this.#keepaliveDueAt = clock.monotonic() + parts.settings.keepaliveMs;
   }
 
@@ -196,7 +200,7 @@ export class Room {
     this.#chats = { chats };
   }
 
-  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and the error of `openSink`. */
+  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and as `openSink` throws. */
   async add(request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#adding += 1;
@@ -224,7 +228,7 @@ export class Room {
 
   #init(cursor: number): Init {
     const init: Init = { videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats };
-    const { video } = this.#starts;
+    const { video } = this.#cursors;
     if (video) init.details = video;
     return init;
   }
@@ -303,7 +307,7 @@ export class Room {
 
   /** Drops from memory the messages that the retention has deleted, unless the log is unavailable. */
   async forgetDeleted(): Promise<void> {
-    if (this.tail.floor < this.tail.head) await this.#starts.range().catch(ifUnavailable(undefined));
+    if (this.tail.floor < this.tail.head) await this.#cursors.read().catch(ifUnavailable(undefined));
   }
 
   /** All viewers, for an orderly shutdown. */

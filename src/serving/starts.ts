@@ -3,150 +3,60 @@
  * position of a reader of `/v1/log` or, at an edge, of any viewer. What many viewers look for at the same
  * time is read once for all of them.
  */
-import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
 import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
-import { readVideo } from "../store/stored-video.ts";
-import { type LogPosition, positionIn } from "./log-position.ts";
+import { positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { backfillCount, resumeCursor } from "./resume.ts";
 import type { Room } from "./room.ts";
-import type { RoomLog, RoomRange } from "./room-log.ts";
+import type { RoomCursors } from "./room-cursors.ts";
+import type { RoomLog } from "./room-log.ts";
+import { type Beginning, type HistoryEnd, positionInTail, startInTail } from "./start-in-tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
-
-/**
- * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
- * its backfill; later ones are sent in full. `none`: nothing is history, so all messages are sent.
- */
-export type HistoryEnd = number | "none";
-
-/** Where a connection asks to begin. */
-export interface Beginning {
-  /** The cursor to resume after. */
-  lastEventId: number | undefined;
-  /** Undefined if the client named none. */
-  backfill: number | undefined;
-  /**
-   * Without a cursor to resume after, the stream begins with the first message stored at this time or later,
-   * in wall milliseconds.
-   */
-  from?: number | undefined;
-  /** By default everything. */
-  filter?: MessageFilter;
-  /**
-   * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
-   * Then `backfill` and `from` mean nothing.
-   */
-  log?: LogPosition;
-}
 
 export class Starts {
   readonly #room: Room;
   readonly #log: RoomLog;
-  #range: Promise<RoomRange> | undefined;
-  /** What the video is, as the last read of the room has found it; undefined if nothing is known. */
-  #video: VideoFacts | undefined;
-  #storedVideo: string | null = null;
+  readonly #cursors: RoomCursors;
   /** The searches that are under way, by what they look for. */
   readonly #searches = new Map<string, Promise<number | undefined>>();
 
-  constructor(room: Room, log: RoomLog) {
+  constructor(room: Room, log: RoomLog, cursors: RoomCursors) {
     this.#room = room;
     this.#log = log;
+    this.#cursors = cursors;
   }
 
   /** Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`. */
   async find(beginning: Beginning, historyEnd?: HistoryEnd): Promise<number> {
-    const start = this.#inMemory(beginning, historyEnd);
+    const start = this.#inTail(beginning, historyEnd);
     if (start !== undefined) return start;
     try {
       return await this.#inLog(beginning, historyEnd);
     } catch (error) {
-      const nearest = isUnavailable(error) ? this.#inMemory(beginning, historyEnd, true) : undefined;
+      const nearest = isUnavailable(error) ? this.#inTail(beginning, historyEnd, true) : undefined;
       if (nearest === undefined) throw error;
       return nearest;
     }
   }
 
-  /** What the last read of the room said of the video. */
-  get video(): VideoFacts | undefined {
-    return this.#log.video ?? this.#video;
-  }
-
-  #found(video: string | null): void {
-    if (video === this.#storedVideo) return;
-    this.#storedVideo = video;
-    const facts = readVideo(video);
-    this.#video = Object.keys(facts).length > 0 ? facts : undefined;
-  }
-
   /** See `Room.holds`. */
   holds(beginning: Beginning): boolean {
-    return this.#inMemory(beginning) !== undefined;
+    return this.#inTail(beginning) !== undefined;
   }
 
-  /**
-   * The room's cursors; the tail drops the messages below the floor. Shared while a read is in progress,
-   * because viewers arrive in waves.
-   */
-  range(): Promise<RoomRange> {
-    const { key, tail } = this.#room;
-    this.#range ??= this.#log
-      .getRoom(key)
-      .then((record) => {
-        this.#found(record?.video ?? null);
-        if (record) tail.deletedUpTo(record.floor);
-        return record ?? { base: tail.head, floor: tail.head, head: tail.head };
-      })
-      .finally(() => {
-        this.#range = undefined;
-      });
-    return this.#range;
-  }
-
-  /** The start, if memory suffices. `isAway`: as in `#edgeStart`. */
-  #inMemory(beginning: Beginning, historyEnd?: HistoryEnd, isAway = false): number | undefined {
-    if (beginning.log !== undefined) return this.#logInTail(beginning.log, historyEnd);
-    return this.#log.isRemote ? this.#edgeStart(beginning, historyEnd, isAway) : undefined;
-  }
-
-  /** A position of the log, if the tail has it. */
-  #logInTail(log: LogPosition, historyEnd: HistoryEnd | undefined): number | undefined {
-    const { tail } = this.#room;
-    if (log === "begin") return undefined;
-    if (log === "now") return typeof historyEnd === "number" ? historyEnd : tail.head;
-    return tail.holds(log) ? log : undefined;
-  }
-
-  /**
-   * At an edge, a cursor in the tail, or a backfill that ends with the head. `isAway`: the edge's origin does
-   * not answer, so a shorter backfill than that asked for will do.
-   */
-  #edgeStart(
-    { lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
-    historyEnd: HistoryEnd | undefined,
-    isAway: boolean,
-  ): number | undefined {
-    const { tail, chatType, isFollowed } = this.#room;
-    if (lastEventId !== undefined) return tail.holds(lastEventId) ? lastEventId : undefined;
-    if (from !== undefined || (historyEnd ?? tail.head) !== tail.head) return undefined;
-    const count = backfillCount(backfill, chatType);
-    const { start, missing } = tail.backfill(count, filter);
-    const willDo = isAway && isFollowed && count !== Number.POSITIVE_INFINITY;
-    return missing === 0 || willDo ? start : undefined;
+  #inTail(beginning: Beginning, historyEnd?: HistoryEnd, isAway?: boolean): number | undefined {
+    if (beginning.log !== undefined) return positionInTail(this.#room, beginning.log, historyEnd);
+    return this.#log.isRemote ? startInTail(this.#room, beginning, historyEnd, isAway) : undefined;
   }
 
   async #inLog(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
     historyEnd?: HistoryEnd,
   ) {
-    const isEarlier = this.#range !== undefined;
-    let range = await this.range();
-    // A read that was under way when the viewer came may not know its cursor, if another instance or edge has
-    // given it out.
-    const cursor = log ?? lastEventId;
-    if (isEarlier && typeof cursor === "number" && cursor > range.head) range = await this.range();
+    const asked = log ?? lastEventId;
+    const range = await this.#cursors.readFor(typeof asked === "number" ? asked : undefined);
     const { key, chatType, tail, closedAt } = this.#room;
     const { floor, head } = range;
     if (log !== undefined) return positionIn(log, floor, closedAt ?? Math.max(head, tail.head));

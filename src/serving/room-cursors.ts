@@ -1,0 +1,61 @@
+/** The cursors of a room's log at this moment, and what its video is, as the log has it. */
+import type { ChatKey } from "../protocol/chat-key.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
+import { readVideo } from "../store/stored-video.ts";
+import type { RoomLog, RoomRange } from "./room-log.ts";
+import type { Tail } from "./tail.ts";
+
+export class RoomCursors {
+  readonly #key: ChatKey;
+  readonly #log: RoomLog;
+  readonly #tail: Tail;
+  #reading: Promise<RoomRange> | undefined;
+  /** What the video is, as the last read has found it; undefined if nothing is known. */
+  #video: VideoFacts | undefined;
+  #storedVideo: string | null = null;
+
+  constructor(key: ChatKey, log: RoomLog, tail: Tail) {
+    this.#key = key;
+    this.#log = log;
+    this.#tail = tail;
+  }
+
+  get video(): VideoFacts | undefined {
+    return this.#log.video ?? this.#video;
+  }
+
+  /**
+   * The cursors, also of a room that the log does not have. The tail drops the messages below the floor.
+   * Shared while a read is in progress, because viewers arrive in waves. Rejects as the log does.
+   */
+  read(): Promise<RoomRange> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  /**
+   * As `read`, for a viewer with a cursor. A read that was in progress when it came may not know its cursor,
+   * if another instance or edge has given it out.
+   */
+  readFor(cursor: number | undefined): Promise<RoomRange> {
+    if (cursor === undefined || !this.#reading) return this.read();
+    return this.#reading.then((range) => (cursor > range.head ? this.read() : range));
+  }
+
+  async #read(): Promise<RoomRange> {
+    const tail = this.#tail;
+    const record = await this.#log.getRoom(this.#key);
+    this.#found(record?.video ?? null);
+    if (record) tail.deletedUpTo(record.floor);
+    return record ?? { base: tail.head, floor: tail.head, head: tail.head };
+  }
+
+  #found(video: string | null): void {
+    if (video === this.#storedVideo) return;
+    this.#storedVideo = video;
+    const facts = readVideo(video);
+    this.#video = Object.keys(facts).length > 0 ? facts : undefined;
+  }
+}
