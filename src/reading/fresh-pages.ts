@@ -1,7 +1,6 @@
 /**
  * Fresh pages of a chat, from their loading to the answer that follows them. Pages that overlap form one
- * list; so do a page and the answer after it, if the upstream still kept all messages between them. Otherwise
- * messages may be missing between the two.
+ * list; so do a page and the answer after it, unless messages may be missing between the two (`areOneList`).
  */
 import type { CallTimes } from "../base/clock.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -12,38 +11,33 @@ import type { Item } from "../upstream/readers/reader.ts";
 import { areJoined, type Gap, isChatInPlace, type ReadBatch } from "./gap.ts";
 import { unreadBetween } from "./late-answers.ts";
 
-export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
-  items: readonly Item[];
+/** Items, and when they were read. */
+export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
+
+export interface FreshPage extends Read {
   /** The gap that may be before it; undefined if nothing can be missing there. */
   gap: Gap | undefined;
-}
-
-/**
- * The unread time before a page or an answer. Both may be set: it was read in time, but by the chat's rate at
- * least one message was said meanwhile. Then `gap` counts only behind a page without a chat message.
- */
-export interface SpanBefore {
-  /** What to write unless an overlap disproves it; undefined if nothing can be missing. */
-  gap: Gap | undefined;
-  /** Whether the upstream still kept all messages of the time, so that the token brings them. */
-  isInTime: boolean;
 }
 
 /** Minimum number of messages in the backlog of a lively chat. Popout pages show 52 to 97 actions. */
 const BACKLOG = 40;
 
 /**
- * Whether messages may be missing between those of Top chat and an answer with all messages, however soon it
- * came. The token of a menu brings a backlog, perhaps the one at the time of the call: in a lively chat, it
- * can begin later than the page ends. A shorter answer without an overlap continues the page.
+ * Whether two reads form one list, so that nothing is missing between them: both contain the same chat
+ * message, or the later one has all messages since the earlier one. It has them if the upstream still kept
+ * them when it came. There is one exception: behind Top chat, the token of a menu brings a backlog, perhaps
+ * the one at the time of the call. In a lively chat, that can begin later than Top chat ends, however soon it
+ * comes. A shorter answer continues Top chat.
  */
-export function mayBeginLater(inTop: readonly Item[], all: readonly Item[]): boolean {
-  const isOfMenu = inTop.some((item) => item.isInTop);
-  return isOfMenu && all.filter(isChatInPlace).length >= BACKLOG && !areJoined(inTop, all);
+export function areOneList(earlier: Read, later: Read, windowMs: number): boolean {
+  const isOfMenu = earlier.items.some((item) => item.isInTop);
+  const mayBeginLater = isOfMenu && later.items.filter(isChatInPlace).length >= BACKLOG;
+  const isContinued = unreadBetween(earlier, later) <= windowMs && !mayBeginLater;
+  return isContinued || areJoined(earlier.items, later.items);
 }
 
 /** Such a page proves nothing. */
-function showsNoChat({ items }: FreshPage): boolean {
+export function showsNoChat({ items }: FreshPage): boolean {
   return !items.some(isChatInPlace);
 }
 
@@ -71,9 +65,6 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
   return [...pages, page];
 }
 
-/** Items, and when they were read. */
-export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
-
 /**
  * A poll's answer. If a page completed it, `above` is the page's, and `beyond` has the page's messages that
  * are newer than the answer.
@@ -81,51 +72,47 @@ export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
 export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above"> & { beyond?: readonly Item[] };
 
 /**
- * The batches of the pages and of what follows them. The last page's token brings the messages since that
- * page. One without a chat message is merged with the answer, as if both were the answer. An answer that
- * shows the backlog as well shows its notices, too.
+ * The batches of the pages and of the answer to the last page's token, which brings the messages since that
+ * page. `gap`: what may be missing before the answer; without it, both are one list. A page without a chat
+ * message is a part of the answer, which counts as a page. An answer that shows the backlog as well shows its
+ * notices, too.
  */
 export function withAnswer(
   pages: readonly FreshPage[],
-  { items: read, above }: Pick<ReadBatch, "items" | "above">,
-  { gap, isInTime }: SpanBefore,
+  answer: Read,
+  gap: Gap | undefined,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: read, above, suspectedGap: gap }];
-  const before = pages.slice(0, -1);
+  if (!last) return [{ items: answer.items, above: answer.above, suspectedGap: gap }];
   if (showsNoChat(last)) {
-    mark(isInTime ? "answer: in time behind a mute page" : "answer: late behind a mute page");
-    const merged = { ...last, items: mergeInOrder(last.items, knownByText(read)) };
-    return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
+    mark(gap ? "answer: behind a mute page, with a gap" : "answer: behind a mute page, without a gap");
+    const asPage = { ...answer, above: last.above, items: knownByText(answer.items), gap: last.gap ?? gap };
+    return toBatches(withPage(pages, asPage, mark));
   }
-  const answer = areJoined(last.items, read) ? knownByText(read) : read;
-  const merged = { ...last, items: withAll(last.items, answer) };
-  const isJoined = isInTime || areJoined(last.items, answer);
-  if (!isInTime)
-    mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
-  if (isJoined) return toBatches([...before, merged]);
-  return [...toBatches(pages), { items: answer, suspectedGap: gap }];
+  const items = areJoined(last.items, answer.items) ? knownByText(answer.items) : answer.items;
+  if (!gap) return toBatches([...pages.slice(0, -1), { ...last, items: pageWithAnswer(last.items, items) }]);
+  mark("answer: does not join its page");
+  return [...toBatches(pages), { items, suspectedGap: gap }];
 }
 
 /**
- * A Top chat answer and the full answer that completes it count as one, at the first one's time. If nothing
- * joins them and more than a window is between them, they are two. A Top chat answer without a chat message
- * proves nothing, so the full answer's time counts.
+ * The reads that an answer consists of. A Top chat answer and the full answer that completes it are one read,
+ * at the first one's time, if they form one list. A Top chat answer without a chat message proves nothing, so
+ * the full answer's time counts.
  */
-export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read, Read?] {
+export function readsOf(answer: CompleteAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
   if (!inTop?.items.some(isChatInPlace) || !all) return [answer];
-  const isInTime = unreadBetween(inTop, all) <= windowMs && !mayBeginLater(inTop.items, all.items);
-  const isJoined = isInTime || areJoined(inTop.items, all.items);
-  return isJoined ? [{ ...inTop, items: answer.items, above: answer.above }] : [inTop, all];
+  const isOneList = areOneList(inTop, all, windowMs);
+  return isOneList ? [{ ...inTop, items: answer.items, above: answer.above }] : [inTop, all];
 }
 
 /**
  * A page and the answer to its token, as one list. A page in Top chat is marked as such if the answer shows
  * that it leaves out messages, between two that it has. Otherwise it shows as much as the answer does.
  */
-export function withAll(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
+export function pageWithAnswer(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   const merged = mergeInOrder(page, answer);
   const onPage = new Set(page.filter(isChatInPlace).map(({ message }) => message.id));
   const isOnPage = ({ message }: Item) => onPage.has(message.id);
@@ -139,7 +126,7 @@ export function withAll(page: readonly Item[], answer: readonly Item[]): readonl
  * 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves out some of the
  * messages from 1 to 7. Only 7 8 9 can disprove it.
  */
-export function cutAtAll(batches: readonly ReadBatch[]): readonly ReadBatch[] {
+export function cutBehindTopChat(batches: readonly ReadBatch[]): readonly ReadBatch[] {
   const isInAll = (item: Item) => isChatInPlace(item) && !item.isInTop;
   return batches.flatMap((batch) => {
     if (!batch.suspectedGap) return [batch];

@@ -4,12 +4,11 @@
  * the room, a message of type `gap` marks the place. Such a time is suspected:
  *
  * - before an answer that comes late (`late-answers.ts`), also after a restart;
- * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#spanAtPage`);
+ * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#gapBeforePage`);
  *   before one that replaces a token which brought nothing, always;
- * - between a page and its answer, if that was late; behind a page without a chat message, as before a page
- *   (`withAnswer`);
+ * - between a page and its answer, and between Top chat and the answer with all messages, if the later one
+ *   was late or may begin later (`areOneList`); behind a page without a chat message, as before a page;
  * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
- * - between Top chat and the answer with all messages, if that was late or may begin later (`mayBeginLater`);
  * - before a page that says that the chat is off: in an open room as before a fresh page, at an opening if
  *   the page was late;
  * - before a page that says that the chat is over, if that was late;

@@ -17,7 +17,7 @@ import type { Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
-import { type CompleteAnswer, withAll } from "./fresh-pages.ts";
+import { type CompleteAnswer, pageWithAnswer } from "./fresh-pages.ts";
 import { filledAfterMs } from "./interval.ts";
 import type { ScheduleSettings } from "./poll-schedule.ts";
 
@@ -75,7 +75,7 @@ export class OptionalPages {
     const { clock, egress } = this.#parts;
     const behind = { ...options, lane: "recovery", dueAt: clock.monotonic() } as const;
     const answer = await this.#attempt(behind, (own) => egress.liveChat.poll(all, own));
-    return answer?.kind === "batch" ? withAll(items, answer.items) : undefined;
+    return answer?.kind === "batch" ? pageWithAnswer(items, answer.items) : undefined;
   }
 
   /**

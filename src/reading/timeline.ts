@@ -11,14 +11,14 @@ import { mergeInOrder } from "../upstream/order.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import type { Fault } from "../upstream/upstream-error.ts";
 import {
+  areOneList,
   type CompleteAnswer,
-  cutAtAll,
+  cutBehindTopChat,
   type FreshPage,
-  inTurn,
   lastOf,
-  mayBeginLater,
   type Read,
-  type SpanBefore,
+  readsOf,
+  showsNoChat,
   toBatches,
   withAnswer,
   withPage,
@@ -60,26 +60,26 @@ const REASON_AFTER = {
 } as const satisfies Record<string, Gap["reason"]>;
 
 /**
- * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the page's
- * token. They are one batch unless that is late and does not join the page: then a gap may be between them,
- * also in a new room, and only the upstream can have held up the reading. `unread`: the gap that may be
- * before the page; undefined if the room is new. A stored room always has such a suspected gap, however short
- * it is: the old token is not used, so only a message that the room already has proves that the page joins
- * it.
+ * The batches of an opening: of the page from which a room's reading begins, and of the answer to the page's
+ * token. If the two are not one list, a gap may be between them, also in a new room: then only the upstream
+ * can have held up the reading.
+ *
+ * `gapBefore`: the gap that may be before the page; undefined if the room is new. A stored room always has
+ * one, however short it is: the old token is not used, so only a message that the room already has proves
+ * that the page joins it.
  */
 export function openingBatches(
   page: Page,
   answer: PollAnswer,
-  unread: Gap | undefined,
+  gapBefore: Gap | undefined,
   { windowMs, isReplay, telemetry }: Omit<TimelineParts, "clock">,
 ): readonly ReadBatch[] {
-  const [first, rest] = inTurn(answer, windowMs);
+  const [first, rest] = readsOf(answer, windowMs);
   const gapBetween = ({ wallAt: sinceMs }: CallTimes, { wallAt: untilMs }: CallTimes): Gap | undefined =>
     isReplay ? undefined : { sinceMs, untilMs, reason: "unreachable" };
-  const isInTime = unreadBetween(page, first) <= windowMs && !mayBeginLater(page.items, first.items);
-  const before = { gap: isInTime ? undefined : gapBetween(page, first), isInTime };
-  const pages = [{ ...page, gap: isReplay ? undefined : unread }];
-  const batches = cutAtAll(withAnswer(pages, first, before, telemetry.mark));
+  const gap = areOneList(page, first, windowMs) ? undefined : gapBetween(page, first);
+  const pages = [{ ...page, gap: isReplay ? undefined : gapBefore }];
+  const batches = cutBehindTopChat(withAnswer(pages, first, gap, telemetry.mark));
   return rest ? [...batches, { items: rest.items, suspectedGap: gapBetween(first, rest) }] : batches;
 }
 
@@ -146,7 +146,7 @@ export class ReadingTimeline {
    */
   keepPage(page: Page, replacesMuteToken = false): void {
     if (replacesMuteToken) this.on("tokenMute");
-    const { gap } = this.#spanAtPage(page, replacesMuteToken);
+    const gap = this.#gapBeforePage(page, replacesMuteToken);
     this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
 
@@ -156,7 +156,7 @@ export class ReadingTimeline {
    * `intervalMs`: the interval of the polls if calls are fast.
    */
   permitPage(answer: PollAnswer, intervalMs: number): number | undefined {
-    const [first, rest] = inTurn(answer, this.#windowMs);
+    const [first, rest] = readsOf(answer, this.#windowMs);
     if (this.#isReplay || this.hasPages || rest) return undefined;
     const late = this.#lateAnswers.lateBy(first, intervalMs);
     return late && this.#lateAnswers.permitPage() ? late.ms : undefined;
@@ -167,22 +167,22 @@ export class ReadingTimeline {
    * `permitPage`.
    */
   observe(answer: CompleteAnswer, intervalMs: number): readonly ReadBatch[] {
-    const [first, rest] = inTurn(answer, this.#windowMs);
-    const before = this.hasPages ? this.#spanAtPage(first) : this.#betweenAnswers(first, intervalMs);
+    const [first, rest] = readsOf(answer, this.#windowMs);
+    const gap = this.#gapBeforeAnswer(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutAtAll(this.#withAnswer(first, before));
+    const batches = cutBehindTopChat(this.#withAnswer(first, gap));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
   /** The batches of the pages and of this answer. A gap can only be behind `#beyond`. */
-  #withAnswer(answer: Read, before: SpanBefore): readonly ReadBatch[] {
+  #withAnswer(answer: Read, gap: Gap | undefined): readonly ReadBatch[] {
     const beyond = this.#beyond;
-    if (!beyond || this.hasPages) return withAnswer(this.#allPages, answer, before, this.#mark);
-    if (before.isInTime || areJoined(beyond.items, answer.items))
+    if (!beyond || this.hasPages) return withAnswer(this.#allPages, answer, gap, this.#mark);
+    if (!gap || areJoined(beyond.items, answer.items))
       return [{ items: mergeInOrder(beyond.items, answer.items), above: answer.above }];
-    return [{ items: beyond.items }, ...withAnswer([], answer, before, this.#mark)];
+    return [{ items: beyond.items }, ...withAnswer([], answer, gap, this.#mark)];
   }
 
   /** The pages, and before them what the last answer's page shows beyond it. */
@@ -234,7 +234,7 @@ export class ReadingTimeline {
    * page with which the chat is back is measured from the last of them, as a fresh page.
    */
   foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
-    const { gap } = this.#spanAtPage({ ...times, items: [] });
+    const gap = this.#gapBeforePage({ ...times, items: [] });
     this.#lateAnswers.answered(times);
     this.on("off");
     return wasOff ? undefined : gap;
@@ -253,32 +253,37 @@ export class ReadingTimeline {
     this.#rate.observe(count, now);
   }
 
-  /** The times of the last fresh page with messages; without one, of the last good answer. */
-  get #lastRead(): CallTimes {
-    return lastOf(this.#pages) ?? this.#lateAnswers.last;
+  /** The last fresh page with messages; without one, the time of the last good answer. */
+  get #lastRead(): Read {
+    return lastOf(this.#pages) ?? { ...this.#lateAnswers.last, items: [] };
   }
 
   /**
-   * The time between two answers: the second one answers the token of the first, so messages may be missing
-   * only if it is late.
+   * The gap that may be before an answer. If it answers the token of the last answer, messages may be missing
+   * only if it is late; if it answers that of a page, only if the two are not one list. Behind a page without
+   * a chat message, it counts as a page.
    */
-  #betweenAnswers(first: Read, intervalMs: number): SpanBefore {
-    const late = this.#lateAnswers.lateBy(first, intervalMs);
-    return { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isInTime: !late };
+  #gapBeforeAnswer(answer: Read, intervalMs: number): Gap | undefined {
+    const page = this.#pages.at(-1);
+    if (page && showsNoChat(page)) return this.#gapBeforePage(answer);
+    if (page && areOneList(page, answer, this.#windowMs)) return undefined;
+    if (page) return this.#gapBetween(page.wallAt, answer.wallAt);
+    const late = this.#lateAnswers.lateBy(answer, intervalMs);
+    return late && this.#gapBetween(late.sinceMs, answer.wallAt);
   }
 
   /**
-   * The time before a page, or between a page and the answer behind it. Messages may be missing if it is
-   * longer than the window, or if at least one was expected by the chat's rate: behind a page with a chat
-   * message, `withAnswer` looks at the window alone. Later pages say nothing about that rate.
+   * The gap that may be before a page. No token joins it to what was read before, so messages may be missing,
+   * however short the time was, if at least one was expected by the chat's rate. Later pages say nothing
+   * about that rate.
    */
-  #spanAtPage(read: Read, replacesMuteToken = false): SpanBefore {
+  #gapBeforePage(page: Read, replacesMuteToken = false): Gap | undefined {
     const last = this.#lastRead;
+    const expected = this.#rate.expectedIn(unreadBetween(last, page), page.answeredAt, page.items);
+    const isComplete = areOneList(last, page, this.#windowMs) && expected < 1;
+    if (isComplete && !replacesMuteToken) return undefined;
     const sinceMs = replacesMuteToken && !this.hasPages ? this.#newsAt : last.wallAt;
-    const unreadMs = replacesMuteToken ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
-    const isInTime = unreadMs <= this.#windowMs && !mayBeginLater(this.onPages, read.items);
-    const mayMiss = !isInTime || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
-    return { gap: mayMiss ? this.#gapBetween(sinceMs, read.wallAt) : undefined, isInTime };
+    return this.#gapBetween(sinceMs, page.wallAt);
   }
 
   /** Replays have no gaps: their reading continues at their position. */
