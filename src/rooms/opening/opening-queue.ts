@@ -47,12 +47,12 @@ export interface QueuedOpening<T = OpeningTurn> extends Disposable {
 }
 
 /** The videos of one address; the oldest is first. */
-interface Crowd {
+interface AddressVideos {
   readonly address: string;
   /** Displaces each. */
   readonly waiting: LinkedList<() => void>;
   /** Its node among the addresses that wait for as many. */
-  peer: ListNode<Crowd> | undefined;
+  peer: ListNode<AddressVideos> | undefined;
 }
 
 /** A video that waits for its turn, in a line for each of its addresses. Disposing takes it out of all. */
@@ -92,11 +92,11 @@ class Wait<T> implements Disposable {
 
 export class OpeningQueue<T extends Disposable = OpeningTurn> {
   readonly #clock: Clock;
-  readonly #max: number;
-  readonly #take: () => T | undefined;
-  readonly #crowds = new Map<string, Crowd>();
+  readonly #maxVideos: number;
+  readonly #freeSlot: () => T | undefined;
+  readonly #byAddress = new Map<string, AddressVideos>();
   /** By the number of videos, the addresses that wait for this number. */
-  readonly #bySize = new Map<number, LinkedList<Crowd>>();
+  readonly #bySize = new Map<number, LinkedList<AddressVideos>>();
   /** By address, the number of videos that will join in a moment, or again after a refusal. */
   readonly #expected = new Counts<string>();
   /** The number of videos in all, and of the address that waits for the most. */
@@ -107,14 +107,11 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
   readonly #known = new Turns<Wait<T>>();
   readonly #unknown = new Turns<Wait<T>>();
 
-  /**
-   * `max`: the maximum number of videos that wait. `take`: takes a slot for an opening, which disposing
-   * frees; undefined if none is free.
-   */
-  constructor(clock: Clock, max: number, take: () => T | undefined) {
+  /** `freeSlot`: takes a slot for an opening until it is disposed of; undefined if none is free. */
+  constructor(clock: Clock, maxVideos: number, freeSlot: () => T | undefined) {
     this.#clock = clock;
-    this.#max = max;
-    this.#take = take;
+    this.#maxVideos = maxVideos;
+    this.#freeSlot = freeSlot;
   }
 
   /**
@@ -157,7 +154,7 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
    * `RelayError` CAPACITY if they could not be opened in time.
    */
   expect(address: string, count: number): Disposable {
-    const waiting = this.#crowds.get(address)?.waiting.size ?? 0;
+    const waiting = this.#byAddress.get(address)?.waiting.size ?? 0;
     const all = waiting + this.#expected.of(address) + count;
     if (count > 0 && all > MAX_OF_MERGED) throw atCapacity("openings");
     return { [Symbol.dispose]: this.#expected.take(address, count) };
@@ -171,7 +168,7 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
   /** Serves those whose turn it is, as far as slots are free. A slot given back serves the next. */
   #advance(): void {
     while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
-      const slot = this.#take();
+      const slot = this.#freeSlot();
       if (slot === undefined) return;
       const giveBack = () => {
         slot[Symbol.dispose]();
@@ -212,7 +209,7 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
 
   /** `displaced`: called if the address has too many videos. Disposing counts it no more. */
   #count(address: string, displaced: () => void): Disposable {
-    const crowd = this.#crowds.getOrInsertComputed(address, () => {
+    const videos = this.#byAddress.getOrInsertComputed(address, () => {
       return { address, waiting: new LinkedList(), peer: undefined };
     });
     let isWaiting = true;
@@ -221,25 +218,25 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
       isWaiting = false;
       node[Symbol.dispose]();
       this.#size -= 1;
-      this.#resized(crowd);
+      this.#resized(videos);
     };
-    const node = crowd.waiting.push(() => {
+    const node = videos.waiting.push(() => {
       leave();
       displaced();
     });
     this.#size += 1;
-    this.#resized(crowd);
-    if (this.#size > this.#max) this.#bySize.get(this.#most)?.first?.value.waiting.first?.value();
+    this.#resized(videos);
+    if (this.#size > this.#maxVideos) this.#bySize.get(this.#most)?.first?.value.waiting.first?.value();
     return { [Symbol.dispose]: leave };
   }
 
-  #resized(crowd: Crowd): void {
-    crowd.peer?.[Symbol.dispose]();
-    const { size } = crowd.waiting;
-    crowd.peer =
-      size > 0 ? this.#bySize.getOrInsertComputed(size, () => new LinkedList()).push(crowd) : undefined;
+  #resized(videos: AddressVideos): void {
+    videos.peer?.[Symbol.dispose]();
+    const { size } = videos.waiting;
+    videos.peer =
+      size > 0 ? this.#bySize.getOrInsertComputed(size, () => new LinkedList()).push(videos) : undefined;
     this.#most = Math.max(this.#most, size);
     while (this.#most > 0 && this.#bySize.get(this.#most)?.size === 0) this.#most -= 1;
-    if (size === 0) this.#crowds.delete(crowd.address);
+    if (size === 0) this.#byAddress.delete(videos.address);
   }
 }
