@@ -32,7 +32,7 @@ const MAX_CURSORS = 20;
 
 export interface ChannelParts extends MultiplexParts {
   watch: WatchedChannel;
-  videoChannels: Pick<VideoChannels, "isOfOne" | "learn">;
+  videoChannels: Pick<VideoChannels, "isVideoOf" | "learn">;
 }
 
 export interface ChannelRequest {
@@ -191,7 +191,7 @@ export class ChannelViewer {
     while (!watch.shows(videoId)) {
       const { changes, state } = watch.broadcasts;
       const { channelId, reason } = state ?? {};
-      const found = await this.#isOfOne(videoId, watch.names);
+      const found = await this.#isVideoOf(videoId, watch.names);
       if (found instanceof RelayError) {
         if (ERRORS[found.code].cause !== "service" && clock.monotonic() >= unknownAt) return false;
         this.#announce(withoutStop(found.message));
@@ -207,10 +207,10 @@ export class ChannelViewer {
   }
 
   /** Resolves to an error if it cannot be found out now. Rejects if the client leaves, and at a stop. */
-  async #isOfOne(videoId: string, names: readonly string[]): Promise<boolean | RelayError> {
+  async #isVideoOf(videoId: string, names: readonly string[]): Promise<boolean | RelayError> {
     const { rooms, videoChannels, toRelayError } = this.#parts;
     const { gone } = this.#multiplex;
-    const asked = videoChannels.isOfOne(videoId, names, () => this.#request.address, gone);
+    const asked = videoChannels.isVideoOf(videoId, names, () => this.#request.address, gone);
     return await asked.catch(refuseUnavailable).catch((error: unknown) => {
       if (gone.aborted || rooms.stopped.aborted) throw error;
       return toRelayError(error);

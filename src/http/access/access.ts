@@ -51,7 +51,7 @@ export interface AccessSettings {
 interface AccessParts {
   settings: AccessSettings;
   /** Which channel a video belongs to. */
-  videoChannels: Pick<VideoChannels, "isOfOne" | "isOne">;
+  videoChannels: Pick<VideoChannels, "isVideoOf" | "isAmong">;
   clock: Clock;
   telemetry: Telemetry;
 }
@@ -208,13 +208,13 @@ export class Access {
     { raw }: FastifyReply,
   ): Promise<boolean> {
     const [others, videos] = [names.filter(isChannel), names.filter((name) => !isChannel(name))];
-    if (channels.length === 0 || !others.every((name) => this.#videoChannels.isOne(name, channels)))
+    if (channels.length === 0 || !others.every((name) => this.#videoChannels.isAmong(name, channels)))
       return false;
     const gone = clientGone(raw);
     const address = () => networkOf(request.ip);
-    const asked = videos.map((name) => this.#videoChannels.isOfOne(name, channels, address, gone));
+    const asked = videos.map((name) => this.#videoChannels.isVideoOf(name, channels, address, gone));
     try {
-      return (await Promise.all(asked)).every((isOne) => isOne);
+      return (await Promise.all(asked)).every((isOfThem) => isOfThem);
     } catch (error) {
       if (error instanceof UpstreamError) throw ofFault(error, OF_ACCESS);
       return refuseUnavailable(error);

@@ -117,13 +117,13 @@ export class VideoChannels {
   }
 
   /** Whether the video belongs to one of the channels. Rejects as `namesOf` does. */
-  async isOfOne(
+  async isVideoOf(
     videoId: string,
     channels: readonly string[],
     address: () => string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    return this.#areOfOne(await this.namesOf({ videoId, channels }, address, signal), channels);
+    return this.#anyAmong(await this.namesOf({ videoId, channels }, address, signal), channels);
   }
 
   /** Pages show that these are names of one channel. Without its id, they say nothing. */
@@ -138,13 +138,13 @@ export class VideoChannels {
   }
 
   /** Whether a channel is one of these, under the same name or, as far as pages have shown, another. */
-  isOne(channel: string, channels: readonly string[]): boolean {
+  isAmong(channel: string, channels: readonly string[]): boolean {
     const idOf = (name: string) => this.#ids.get(name) ?? name;
     return channels.some((name) => name === channel || idOf(name) === idOf(channel));
   }
 
-  #areOfOne(names: readonly string[], channels: readonly string[]): boolean {
-    return names.some((name) => this.isOne(name, channels));
+  #anyAmong(names: readonly string[], channels: readonly string[]): boolean {
+    return names.some((name) => this.isAmong(name, channels));
   }
 
   /**
@@ -159,7 +159,7 @@ export class VideoChannels {
   ): Promise<readonly string[]> {
     const { videoId, channels } = question;
     const isEnough = (names: readonly string[]) =>
-      channels === undefined ? names.length > 0 : this.#areOfOne(names, channels);
+      channels === undefined ? names.length > 0 : this.#anyAmong(names, channels);
     const known = await this.#sources.stored(videoId);
     signal.throwIfAborted(); // a client that left while the store was slow takes no place
     if (isEnough(known)) return known;

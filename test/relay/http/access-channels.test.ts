@@ -276,7 +276,7 @@ describe("the look at a video's page", () => {
     const clock = new FakeClock();
     const sources = sourcesOf(names);
     const channels = new VideoChannels(sources, openings, clock, never);
-    const isOf = (name: string, videoId: string) => channels.isOfOne(videoId, [name], address, never);
+    const isOf = (name: string, videoId: string) => channels.isVideoOf(videoId, [name], address, never);
     return { clock, sources, isOf };
   }
 
@@ -289,7 +289,9 @@ describe("the look at a video's page", () => {
     const channels = new VideoChannels({ ...sourcesOf({}), ask: waits }, queue, new FakeClock(), never);
     const refused = new Set<string>();
     const asks = async (videoId: string, from: string) => {
-      channels.isOfOne(videoId, ["@mine"], () => from, never).catch(() => refused.add(`${from} ${videoId}`));
+      channels
+        .isVideoOf(videoId, ["@mine"], () => from, never)
+        .catch(() => refused.add(`${from} ${videoId}`));
       await nextTurn();
     };
     await asks(MINE, "flood");
@@ -343,7 +345,7 @@ describe("the look at a video's page", () => {
       const sources = sourcesOf({}, failure);
       const channels = new VideoChannels(sources, openings, new FakeClock(), never);
       for (const count of [1, 2]) {
-        await assert.rejects(channels.isOfOne(MINE, ["@mine"], address, never), failure);
+        await assert.rejects(channels.isVideoOf(MINE, ["@mine"], address, never), failure);
         assert.equal(sources.asked.length, count);
       }
     });
@@ -353,12 +355,12 @@ describe("the look at a video's page", () => {
     const [before, after] = [`UC${"a".repeat(22)}`, `UC${"b".repeat(22)}`];
     for (const id of [before, after]) channels.learn([id, "@mine"]);
     channels.learn(["@mine", "@other"]); // says nothing
-    const isOne = (name: string, of: string) => channels.isOne(name, [of]);
+    const isAmong = (name: string, of: string) => channels.isAmong(name, [of]);
     assert.deepEqual(
-      [isOne("@mine", before), isOne("@mine", after), isOne(after, "@mine")],
+      [isAmong("@mine", before), isAmong("@mine", after), isAmong(after, "@mine")],
       [false, true, true],
     );
-    assert.deepEqual([isOne("@mine", "@other"), isOne(before, after)], [false, false]);
+    assert.deepEqual([isAmong("@mine", "@other"), isAmong(before, after)], [false, false]);
   });
 
   it("opens nothing for a client that left while the store was slow", async () => {
@@ -368,7 +370,7 @@ describe("the look at a video's page", () => {
       return ["@mine"];
     };
     const channels = new VideoChannels({ ...sourcesOf({}), stored }, openings, new FakeClock(), never);
-    const opened = channels.isOfOne(MINE, ["@mine"], address, gone.signal);
+    const opened = channels.isVideoOf(MINE, ["@mine"], address, gone.signal);
     await assert.rejects(opened, { message: "the client left" });
   });
 
@@ -382,7 +384,7 @@ describe("the look at a video's page", () => {
         }),
     };
     const channels = new VideoChannels(sources, openings, new FakeClock(), stopped.signal);
-    const asked = channels.isOfOne(MINE, ["@mine"], address, never);
+    const asked = channels.isVideoOf(MINE, ["@mine"], address, never);
     setImmediate(() => stopped.abort());
     await assert.rejects(asked, { code: "CAPACITY", full: "stopping" });
   });
@@ -392,10 +394,10 @@ describe("the look at a video's page", () => {
     const many = Array.from({ length: 10_001 }, (_, index) => `v${index}`);
     const sources = sourcesOf(Object.fromEntries(many.map((videoId) => [videoId, []])));
     const channels = new VideoChannels(sources, openings, clock, never);
-    for (const videoId of many) await channels.isOfOne(videoId, ["@mine"], address, never);
-    await channels.isOfOne("v5", ["@mine"], address, never);
+    for (const videoId of many) await channels.isVideoOf(videoId, ["@mine"], address, never);
+    await channels.isVideoOf("v5", ["@mine"], address, never);
     assert.equal(sources.asked.length, many.length);
-    await channels.isOfOne("v0", ["@mine"], address, never);
+    await channels.isVideoOf("v0", ["@mine"], address, never);
     assert.equal(sources.asked.length, many.length + 1);
   });
 });
