@@ -22,7 +22,6 @@ import { gapId } from "../store/stored-message.ts";
 import { type AboveChat, aboveAfter, takenDown } from "../upstream/readers/above-chat.ts";
 import { event } from "../upstream/readers/event.ts";
 import type { ActionTime, Item } from "../upstream/readers/reader.ts";
-import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 
 export interface Gap {
   /** The last wall time at which nothing was missing, in milliseconds since 1970. */
@@ -86,26 +85,34 @@ interface ShownGaps {
   gap: Gap | undefined;
 }
 
+/** A room, before its next batches. */
+interface RoomBefore {
+  /** The newest cursor. */
+  head: number;
+  /** The messages of the room that the batches may repeat, by id. */
+  held: ReadonlyMap<string, Message>;
+  /** The gap that may be before the next message. */
+  gap: Gap | undefined;
+  /** The banners and open polls above the chat. */
+  above: AboveChat;
+}
+
 /**
- * The batches' messages, one for each item, with a message for each gap that no overlap disproves. After a
- * gap, the banners and polls that a whole page of the batch lacks are taken down. `read`: the items'
- * messages, in order. `gap`: one that may be before all of them. `above`: the room's banners and polls.
- * `held`: the messages that the room holds; `head`: its newest cursor.
+ * The batches' messages, one for each item (`ofItems`, in order), with a message for each gap that no overlap
+ * disproves. After a gap, the banners and polls that a whole page of the batch lacks are taken down.
  */
 export function showGaps(
   batches: readonly ReadBatch[],
-  read: readonly Message[],
-  held: ReadonlyMap<string, Message>,
-  { gap: pending, above: stood }: { gap: Gap | undefined; above: AboveChat },
-  { head, now, timeOfDay }: { head: number; now: number; timeOfDay: TimeOfDay },
+  ofItems: readonly Message[],
+  room: RoomBefore,
+  now: ActionTime,
 ): ShownGaps {
-  const moment = { receivedAt: now, timeOfDay, offsetMs: undefined };
+  const { held } = room;
   const messages: Message[] = [];
   const shown: Gap[] = [];
   const known = new Map<string, Message>();
   const isKnown = (id: string) => known.has(id) || held.has(id);
-  let gap = pending;
-  let cursor = head;
+  let { gap, head: cursor } = room;
   const add = (message: Message) => {
     if (!isKnown(message.id)) cursor++;
     known.set(message.id, message);
@@ -114,13 +121,13 @@ export function showGaps(
   /** After a gap that is stored, another one says nothing new. */
   const show = (lost: Gap) => {
     if (isKnown(gapId(cursor - 1))) return;
-    messages.push(gapMessage(lost, cursor++, moment));
+    messages.push(gapMessage(lost, cursor++, now));
     shown.push(lost);
   };
   /** The messages that take down all that this page lacks. */
   const downAfter = (shownAbove: AboveChat): Message[] =>
-    takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const batch of withMessages(batches, read)) {
+    takenDown(aboveAfter(room.above, messages), shownAbove, new Map([...held, ...known]), now);
+  for (const batch of withMessages(batches, ofItems)) {
     const { items, own, suspectedGap, above: shownAbove, proof = items, isLast } = batch;
     gap = lasting(gap, suspectedGap);
     if (proof.some((item) => isChatInPlace(item) && isKnown(item.message.id))) gap = undefined;
@@ -139,11 +146,11 @@ export function showGaps(
   return { messages, shown, gap };
 }
 
-/** The batches, each with the messages of its own items. `read`: those of all items, in order. */
-function withMessages(batches: readonly ReadBatch[], read: readonly Message[]) {
+/** The batches, each with the messages of its own items. `ofItems`: those of all items, in order. */
+function withMessages(batches: readonly ReadBatch[], ofItems: readonly Message[]) {
   let next = 0;
   return batches.map((batch) => {
-    const own = read.slice(next, next + batch.items.length);
+    const own = ofItems.slice(next, next + batch.items.length);
     next += own.length;
     return { ...batch, own };
   });

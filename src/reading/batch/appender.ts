@@ -140,11 +140,13 @@ export class Appender {
     const held = new Map(
       [...found.map(decodeMessage), ...[...notices.values()].flat()].map((message) => [message.id, message]),
     );
-    const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
+    const now = clock.now();
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
     const cursors = new Map(found.map(({ id, cursor }) => [id, cursor]));
-    const resolved = resolve(items, { messages: held, cursors, replacements, notices }, memory, at.now);
-    const shown = showGaps(batches, resolved.messages, held, memory, at);
+    const resolved = resolve(items, { messages: held, cursors, replacements, notices }, memory, now);
+    const room = { ...memory, head: this.#head, held };
+    const moment = { receivedAt: now, timeOfDay: settings.timeOfDay, offsetMs: undefined };
+    const shown = showGaps(batches, resolved.messages, room, moment);
     const above = aboveAfter(memory.above, shown.messages);
     const prepared = { ...resolved, ...shown, above, overwriting: [] };
     if (prepared.shown.length > 0) telemetry.mark("gap: shown");
