@@ -11,15 +11,16 @@ export async function gapsIn(relay: VirtualRelay, chat: Chat) {
   const missingAfter = (last: number, place: number) => chat.ledger.slice(last + 1, place);
   const isLeftOut = ({ action }: Chat["ledger"][number]) => chat.leavesOut(action);
   const runs = await runsOf(relay, chat);
+  let last: number | undefined;
   for (const [number, run] of runs.entries()) {
     const isBetweenGaps = number < runs.length - 1;
     const isOfTopChat =
       isBetweenGaps && !run.some((place) => missingAfter(place - 1, place + 1).some(isLeftOut));
     for (const [at, place] of run.entries()) {
-      const last = at === 0 ? runs.slice(0, number).flat().at(-1) : run[at - 1];
       const missing = last === undefined ? [] : missingAfter(last, place);
       if (at === 0 && number > 0) found[missing.length > 0 ? "told" : "needless"] += 1;
       else if (missing.length > 0 && !(isOfTopChat && missing.every(isLeftOut))) found.untold += 1;
+      last = place;
     }
   }
   return found;
