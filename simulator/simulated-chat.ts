@@ -364,8 +364,9 @@ export class Chat {
   #heldFor({ position, reloads }: Grant): Entry[] {
     const held = (from: number) => this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
     if (reloads === undefined) return held(position);
-    const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength)];
+    const backlog = this.#log.latest(this.#backlogLength);
     if (this.#scenario.backlogOf === "call") return backlog;
+    const later = held(position + reloads);
     if (later.length === this.#log.head - position - reloads) return this.#log.from(position);
     return later.length > backlog.length ? later : backlog;
   }
