@@ -1,7 +1,6 @@
 /**
  * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
  */
-
 import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
 import { isOver } from "../../protocol/chat.ts";
