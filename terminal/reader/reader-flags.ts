@@ -124,8 +124,8 @@ export const EXPORT_FLAGS = {
     "which stored chat of the video, live or replay; by default the live one if it is stored",
     oneOf(CHATS),
   ),
-  from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
-  to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
+  from: optional(`only messages stored at this time or later: a time such as ${TIME}`, storedTime),
+  to: optional(`only messages stored before this time: a time such as ${TIME}`, storedTime),
   "said-from": optional(
     `only messages from the first one said at this time or later, by the chat's own time: a time such as ${TIME}; ${PLACE}`,
     saidTime,
@@ -169,17 +169,21 @@ function toggle(meaning: string): Flag<boolean> {
   return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
 }
 
-/** In milliseconds since 1970. `other`: what else the text may be. */
-function time(text: string, other = "", rounding?: "down"): number {
-  const age = durationIn(text);
-  const ms = age === undefined ? parseTime(text, rounding) : Date.now() - age;
-  if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}${other}`);
-  return ms;
+/** When messages were stored, in milliseconds since 1970. */
+function storedTime(text: string): number {
+  return timeIn(text, "up", TIME);
 }
 
-/** In milliseconds since 1970, or a place in the video as it is written. */
+/** When messages were said, in milliseconds since 1970; or a place in the video, as it is written. */
 function saidTime(text: string): number | string {
-  return parseVideoOffset(text) === undefined ? time(text, `; ${PLACE}`, "down") : text;
+  return parseVideoOffset(text) === undefined ? timeIn(text, "down", `${TIME}; ${PLACE}`) : text;
+}
+
+function timeIn(text: string, rounding: "up" | "down", examples: string): number {
+  const age = durationIn(text);
+  const ms = age === undefined ? parseTime(text, rounding) : Date.now() - age;
+  if (ms === undefined) throw new Error(`a time with a zone, such as ${examples}`);
+  return ms;
 }
 
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */
