@@ -18,7 +18,7 @@ import { showProgress } from "./progress.ts";
 import type { EXPORT_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
-import { type Cursor, channelIn, videoIn } from "./subject.ts";
+import { areOfOneChat, type Cursor, channelIn, videoIn } from "./subject.ts";
 
 export type ExportInput = Input<typeof EXPORT_FLAGS>;
 
@@ -160,8 +160,14 @@ export async function exportChat(
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
     if (isLeft) await describeFile();
-    if (isLeft && first) notice(`the file has everything from cursor ${first} to ${reached()}`);
+    if (isLeft && first) notice(partBetween(first, reached() ?? first));
   }
+}
+
+/** What the file has between the cursors. One stream can go on while another one is followed. */
+function partBetween(first: Cursor, last: Cursor): string {
+  const part = areOfOneChat(first, last) ? "everything" : "the streams as they were followed,";
+  return `the file has ${part} from cursor ${first} to ${last}`;
 }
 
 type ExportSource = Access & Pick<HistoryOptions, "videoId" | "chat"> & { signal: AbortSignal };

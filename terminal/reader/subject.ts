@@ -41,6 +41,12 @@ export function parseCursor(text: string): Cursor | undefined {
   return Number.isSafeInteger(cursor) ? cursor : undefined;
 }
 
+/** Whether both are cursors of one chat, and not of two streams of a channel. */
+export function areOfOneChat(one: Cursor, other: Cursor): boolean {
+  const videoOf = (cursor: Cursor) => CHANNEL_PLACE.exec(`${cursor}`)?.[1];
+  return videoOf(one) === videoOf(other);
+}
+
 /** Whether a room of this name can continue after the cursor. */
 export function isCursorOf(name: string, cursor: Cursor): boolean {
   return (channelIn(name) !== undefined) === (typeof cursor === "string");

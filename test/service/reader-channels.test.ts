@@ -156,7 +156,10 @@ describe("export --follow of a channel", () => {
       const args = ["export", HANDLE, "--server", server.url, "--output", path, "--follow", "--append"];
       const begun = await outcome([...args, ...(format === "csv" ? ["--bom"] : [])]);
       assert.match(begun.error, new RegExp(`: the file has everything from cursor ${A}.5 to ${A}.6\n`));
-      assert.match((await outcome(args)).error, new RegExp(`everything from cursor ${A}.6 to ${B}.8\n`));
+      const followed = new RegExp(
+        `: the file has the streams as they were followed, from cursor ${A}.6 to ${B}.8\n`,
+      );
+      assert.match((await outcome(args)).error, followed);
       await writeFile(path, rest, { flag: "a" });
       await outcome(args);
       const stream = `/v1/stream?channel=${HANDLE}&backfill=500&details=true`;
