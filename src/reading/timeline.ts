@@ -273,7 +273,7 @@ export class ReadingTimeline {
   }
 
   /**
-   * The gap that may be before a page. No token joins it to what was read before, so messages may be missing,
+   * The gap that may be before a page. No token joins it to the last read, so messages may be missing,
    * however short the time was, if at least one was expected by the chat's rate. Later pages say nothing
    * about that rate.
    */

@@ -1,4 +1,4 @@
-/** Fresh pages that follow each other before an answer comes, and whether an answer continues the last one. */
+/** Fresh pages that follow each other before an answer comes, and whether it forms one list with the last. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
