@@ -4,7 +4,10 @@ import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
-/** The operations of every store, by their names in the port, metrics and log. */
+/**
+ * The operations of every store, by their names in the port, metrics and log. A new one must be listed here to
+ * compile.
+ */
 export const PORT_OPERATIONS = [
   "append",
   "finish",
