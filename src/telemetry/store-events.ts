@@ -5,8 +5,8 @@ import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /**
- * The operations of every store, by their names in the port, metrics and log. A new one must be listed here to
- * compile.
+ * The operations of every store, by their names in the port, metrics and log. A new one must be listed here
+ * to compile.
  */
 export const PORT_OPERATIONS = [
   "append",
