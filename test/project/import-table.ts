@@ -199,7 +199,7 @@ describe("the code", () => {
     assertNoCircle(arrows);
   });
 
-  it("separates test/chaos/ and its clients from the code under test: of src they import only the JSON of the wire", () => {
+  it("separates test/chaos/ and its clients from src/, of which they import only the JSON of the wire", () => {
     for (const file of filesOf("test/{chaos,harness/clients}/**/*.ts", ROOT)) {
       const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
       const judged = targets.filter((target) => /^(terminal|src\/(?!base\/wire-json))/.test(target));

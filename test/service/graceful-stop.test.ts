@@ -44,7 +44,7 @@ async function openBare(
 }
 
 it(
-  "a stop by SIGTERM, SIGINT or SIGHUP ends every stream cleanly, without an end frame, and viewers resume without a gap",
+  "SIGTERM, SIGINT and SIGHUP end every stream without an end frame, and viewers resume without a gap",
   LIMIT,
   async (t) => {
     await using upstream = await startSimulator();

@@ -53,7 +53,7 @@ test("a killed process loses nothing that it acknowledged, ten times over", asyn
   }
 });
 
-test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {
+test("a file that another program has locked for writing is read, and takes no writes until it is free", async (t) => {
   const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -205,7 +205,7 @@ const LOSSES: Record<string, (path: string) => Promise<void>> = {
 };
 
 for (const [what, lose] of Object.entries(LOSSES)) {
-  test(`a file that is ${what} while it is open is noticed at the next use, or soon without any, and by a new thread`, async (t) => {
+  test(`an open file that is ${what} is noticed at the next use, or soon without any, and by a new thread`, async (t) => {
     const path = await temporaryFile(t);
     const starting = nextThread();
     const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));

@@ -212,7 +212,7 @@ describe("a refusal of a video of another channel", () => {
     return { status, told, body, loads: pages() - before, operations };
   };
 
-  it("is the same in bytes, headers, loads of pages and operations of the store whether the video is stored or not", async (t) => {
+  it("has the same bytes, headers, page loads and store operations whether the video is stored or not", async (t) => {
     const RELAY_STORE = await filledStore(t);
     // Only who may watch a channel has the page of a video looked at, which may fail.
     const FAULTS = [undefined, { status: 429 }, { status: 503 }];

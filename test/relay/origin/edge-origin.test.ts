@@ -364,7 +364,7 @@ describe("an edge", () => {
     }
   });
 
-  it("answers readers of a log's pages in a network outage, and soon after its end, and so does an edge of an edge", async () => {
+  it("answers readers of a log in an outage, and soon after its end, and so does an edge of an edge", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, CHAT).say(3);
     await relay.enter({ videoId: VIDEO });

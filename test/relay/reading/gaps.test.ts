@@ -257,7 +257,7 @@ for (const [when, quietMs, isGap] of [
   ["soon", 5000, true],
   ["a quiet minute", 65_000, false],
 ] as const)
-  it(`a token that is lost ${when} after a lively chat was opened leaves ${isGap ? "a" : "no"} gap before a page that does not join`, async () => {
+  it(`a token lost ${when} after a lively chat was opened leaves ${isGap ? "a" : "no"} gap before a page that does not join`, async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 100, timeoutMs: 5000 });
     for (let second = 0; second < 10; second++) {
@@ -423,7 +423,7 @@ it("a computer sleeps between a page and the answer that follows it: a gap marks
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
 });
 
-it("an empty page that no answer has followed before a restart does not show that the chat was read until then", async () => {
+it("an empty page without an answer before a restart does not show that the chat was read until then", async () => {
   const relay = new VirtualRelay({ hasDisk: true });
   const { upstream } = relay;
   const options = { kinds: ["text" as const], page: PAGE, holdsMessages: 4, timeoutMs: 9000 };

@@ -133,7 +133,7 @@ for (const how of ["lost", "refused"] as const)
     await world.upstream.close();
   });
 
-test("an owner that only waits for a chat asks seldom whether it reaches the upstream, and one lost call does not count", async () => {
+test("an owner that only waits for a chat seldom asks for the upstream, and one lost call does not count", async () => {
   const { world, first, now, reads, until, videoId, address } = await waitingRoomOfFirst();
   const { requests } = world.upstream;
   const tries = () => requests.filter(({ path }) => path === "/sw.js").length;
@@ -178,7 +178,7 @@ test("an owner that has lost the upstream fails no room that only it has viewers
   await world.upstream.close();
 });
 
-test("an instance whose rooms are read every nine seconds does not take a break of a few seconds for an unreachable upstream", async () => {
+test("an instance that reads its rooms every nine seconds takes no short break for an unreachable upstream", async () => {
   const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
   const videoId = "slow-room-1";
   world.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 10_000 });
@@ -624,7 +624,7 @@ test("a recording says why its chat is waited for, whichever instance waits", as
   assert.match(reports.at(-1)?.error ?? "", /\bdisabled\b/);
 });
 
-test("an opening that has lost its lease leaves the replay that it finds to the instance that opens the video now", async () => {
+test("an opening that has lost its lease leaves the replay that it finds to the video's new instance", async () => {
   const { world, first, second, until, now } = twoInstances();
   const { videoId } = world.rooms.find(({ key }) => key.endsWith(".replay")) ?? assert.fail();
   const enter = (instance: Instance) =>

@@ -183,7 +183,7 @@ describe("the videos that wait to be opened", () => {
   });
 });
 
-it("a connection with several chats is refused if they could not all be opened in time; open chats do not count", async () => {
+it("a connection with several chats is refused if they cannot all open in time; open chats do not count", async () => {
   const relay = new VirtualRelay();
   relay.upstream.chat("is-open-now", { kinds: ["text"] });
   await relay.enter({ videoId: "is-open-now" });

@@ -156,8 +156,9 @@ it("a page that fails takes no later one of the same cursor with it", async () =
   assert.ok(await second);
 });
 
+// It may be from before a deletion, however large it is.
 for (const isReadAgain of [false, true])
-  it(`a page that is dropped while it is read is not kept, however large: it may be from before a deletion${isReadAgain ? "; a later read of it is" : ""}`, async () => {
+  it(`a page that is dropped while it is read is not kept${isReadAgain ? ", but a later read of it is" : ""}`, async () => {
     const { room, base, store } = await storedRoom(200, "x".repeat(50_000)); // 5 MB in each read
     const after = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100
     const { read } = store;

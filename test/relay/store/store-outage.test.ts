@@ -97,7 +97,7 @@ it("the service is unready from the first failed write until that write succeeds
   assert.deepEqual(await unreadiness(), []);
 });
 
-it("a readiness check reports a failed store and its recovery without other calls, and so does the last room's release", async () => {
+it("a readiness check alone reports a failed store and its recovery, and so does the last room's release", async () => {
   const { telemetry, value, failed, worked } = listening();
   const settings = { RELAY_GRACE_MS: "1", RELAY_POLL_MIN_MS: "600000", RELAY_POLL_MAX_MS: "600000" };
   const relay = new VirtualRelay({ hasDisk: true, telemetry, settings });
@@ -196,7 +196,7 @@ const OUTAGES: [failed: StoreOperation[], worked: StoreOperation, afterMs: numbe
   [["append", "read"], "append", 10_000, true], // or nobody needs it any more
 ];
 for (const [failures, success, afterMs, isOver] of OUTAGES) {
-  it(`after failures of ${failures.join(", ")}, a successful ${success} ${afterMs} ms later ${isOver ? "shows" : "does not show"} that the store works again`, async () => {
+  it(`after failures of ${failures.join(", ")}, a ${success} ${afterMs} ms later ${isOver ? "ends" : "does not end"} the outage`, async () => {
     const clock = new FakeClock();
     const { telemetry, worked } = listening();
     const { health } = observe(memoryStore(clock), clock, telemetry);

@@ -142,7 +142,7 @@ async function play(seed: number): Promise<void> {
   assert.ok(beyond <= overtaken, `${beyond} are sent what follows the end, ${overtaken} were reading then`);
 }
 
-test("a follower gets each message once, in order, and the end, whichever of commits, notices and reads is first", async () => {
+test("a follower gets each message once, in order, and the end, whether commits, notices or reads are first", async () => {
   await fc.assert(fc.asyncProperty(fc.integer(), play), { numRuns: 200 });
 });
 

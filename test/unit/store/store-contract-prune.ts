@@ -68,7 +68,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(DAY_MS, 100), 3);
   });
 
-  test("a message that is stored with a clock in the past is as old as the witness says, and stays once the clock is right", async (t) => {
+  test("a message stored by a clock in the past is as old as the witness says, and stays once the clock is right", async (t) => {
     const { store, wall } = await subject(t);
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
     wall.witness.hear(BORN_MS);
@@ -116,7 +116,7 @@ export function pruneContract(subject: NewSubject): void {
     });
   }
 
-  test("a step deletes no more than its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
+  test("a step deletes at most its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
     const { store, wall } = await subject(t);
     const one = await own(store, ROOM);
     const two = await own(store, OTHER);

@@ -161,7 +161,7 @@ it("a live answer with 150 actions or more is counted, and logged once a minute"
   assert.ok(Number(interrupted?.silentMs) > 20_000, `${interrupted?.silentMs}`);
 });
 
-describe("one address loses nothing of an upstream that keeps messages for 10 s, and refuses chats that it cannot read in time", () => {
+describe("one address loses nothing of an upstream that keeps 10 s, and refuses chats that it cannot read in time", () => {
   const MIXED = [2000, 5000, 10_000, 10_000];
   const rows = [
     { rooms: 40, timeoutsMs: [2000], arrivalMs: 40_000, read: 19, replays: 10 },

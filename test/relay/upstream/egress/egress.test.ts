@@ -59,7 +59,7 @@ function assertWhole({ chat, viewer }: { chat: Chat; viewer: { ids: string[]; cu
 }
 
 describe("rooms on two egresses", () => {
-  it("are spread over both and stay there; if one is throttled, its rooms move by their page, unnoticed by others", async () => {
+  it("are spread over both and stay there; if one is throttled, its rooms move, unnoticed by others", async () => {
     const { relay, watch, egresses, throttle } = withEgresses(2);
     const { upstream } = relay;
     const [first, second] = [await watch("first"), await watch("second")];
@@ -205,7 +205,7 @@ it("a chat that is throttled everywhere affects at most two other egresses", asy
   assert.deepEqual(new Set(relay.upstream.requests.map(({ from }) => from)), new Set(["a", "b", "c"]));
 });
 
-it("after a restart, a room is read by the egress of the same name, or from its page by another if that is gone", async () => {
+it("after a restart, a room is read by the egress of the same name, or by another if that is gone", async () => {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_EGRESS: "a=direct,b=direct" } });
   const chats = ["room-one---", "room-two---"].map((id) => relay.upstream.chat(id, { kinds: ["text"] }));
   for (const [ways, ...expected] of [
