@@ -90,11 +90,12 @@ export class Port {
    * would refuse them.
    */
   async assertFree(): Promise<void> {
+    await using probes = new AsyncDisposableStack(); // both at once: the two addresses may be the same
     for (const address of [this.#own, this.#ofMetrics]) {
       if (!address || address.port === 0 || address.reusePort) continue;
       const probe = createTcpServer();
       await listen(address, async (options) => void (await once(probe.listen(options), "listening")));
-      await new Promise((resolve) => probe.close(resolve));
+      probes.use(probe);
     }
   }
 

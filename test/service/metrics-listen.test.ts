@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { startSimulator } from "../../simulator/index.ts";
+import { freePorts } from "../chaos/service.ts";
 import { outcome, Run } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
@@ -81,6 +82,16 @@ describe("with RELAY_METRICS_LISTEN", () => {
       error,
       /^livechat-relay: cannot listen on 127\.0\.0\.1 port \d+ \(EADDRINUSE\): [^\n]+ --metrics-listen or RELAY_METRICS_LISTEN[^\n]*\n$/,
     );
+  });
+
+  it("the service's own address stops the start, and a check says so before it", async () => {
+    const [port] = await freePorts(1);
+    const own = ["--host", "127.0.0.1", "--port", `${port}`, "--metrics-listen", `127.0.0.1:${port}`];
+    for (const command of [[], ["serve", "--check"]]) {
+      const { code, out, error } = await outcome([...command, ...own, "--store", "memory:"]);
+      assert.equal(code, 1, out);
+      assert.match(`${out}${error}`, /cannot listen on 127\.0\.0\.1 port \d+ [^\n]+ --metrics-listen or /);
+    }
   });
 
   for (const text of ["9090", "localhost", "127.0.0.1:65536", "::1:9090", "http://127.0.0.1:9090"]) {
