@@ -2,7 +2,7 @@
  * The file of an export. Either it appears only when it is complete, or it grows and a later export can
  * continue it.
  */
-import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync, type Stats, statSync } from "node:fs";
 import { rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { messageOf } from "../../src/base/error-message.ts";
@@ -49,7 +49,7 @@ export async function openExportFile(
   cursorInRoom: CursorInRoom,
   stopped: AbortSignal,
 ): Promise<ExportFile> {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = entryAt(path);
   if (found?.isFIFO()) return pipe(path, format, stopped);
   if (found && !found.isFile()) return growing(path, format, "w"); // a device is written as it is
   if (mode === "append") {
@@ -60,6 +60,15 @@ export async function openExportFile(
   }
   if (!force) assertFree(path);
   return mode === "whole" ? whole(path, format, force) : growing(path, format, "w");
+}
+
+/** Undefined if nothing is there. Throws `UsageError` if this user may not look. */
+function entryAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw cannotBeWritten(path, error);
+  }
 }
 
 /** Throws `UsageError` if there is such a file. */

@@ -142,5 +142,9 @@ function refusalOf(error: unknown): string | undefined {
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch {
+    return false; // what this user may not look at is refused when it is opened
+  }
 }

@@ -139,6 +139,16 @@ describe("export from a running service", () => {
     assert.doesNotMatch(error, /\n {4}at |EPIPE/);
   });
 
+  it("prints one line that names the file if the system refuses its name", async () => {
+    const path = `/tmp/${"x".repeat(300)}.jsonl`;
+    for (const flags of [[], ["--follow"], ["--append"]]) {
+      const args = ["export", VIDEO, "--server", relay.url, "--output", path, ...flags];
+      const { code, error } = await outcome(args);
+      assert.equal(code, 2);
+      assert.match(error, /^livechat-relay: \/tmp\/x+\.jsonl cannot be written: ENAMETOOLONG[^\n]*\n$/);
+    }
+  });
+
   it("prints one line if the disk is full", async () => {
     const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--output", "/dev/full"]);
     assert.equal(code, 1);
