@@ -36,14 +36,17 @@ export class CursorFile {
     }
   }
 
-  /** Undefined if there is no file. Rejects with `CommandError` if the file holds anything but a cursor. */
+  /**
+   * Undefined if there is no file. Rejects with `CommandError` if the file cannot be read or holds anything
+   * but a cursor.
+   */
   async read(): Promise<Cursor | undefined> {
     let text: string;
     try {
       text = (await readFile(this.path, "utf8")).trim();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
+      throw this.#trouble("read", error);
     }
     const cursor = parseCursor(text);
     if (cursor !== undefined && isCursorOf(this.#name, cursor)) return cursor;
@@ -58,13 +61,13 @@ export class CursorFile {
     try {
       await using _file = await beginFile(this.path);
     } catch (error) {
-      throw new CommandError(EXIT.failed, `${this.path} ${fileTrouble(this.path, "written", error)}`);
+      throw this.#trouble("written", error);
     }
   }
 
   /**
    * Replaces the cursor atomically: after a crash, the file holds the old cursor or the new one. Writes are
-   * sequential.
+   * sequential. Rejects with `CommandError`.
    */
   write(cursor: Cursor): Promise<void> {
     this.#written = this.#written.then(() => this.#replace(cursor));
@@ -77,8 +80,16 @@ export class CursorFile {
   }
 
   async #replace(cursor: Cursor): Promise<void> {
-    await using file = await beginFile(this.path);
-    await writeFile(file.part, `${cursor}\n`, { flush: true });
-    await file.finish();
+    try {
+      await using file = await beginFile(this.path);
+      await writeFile(file.part, `${cursor}\n`, { flush: true });
+      await file.finish();
+    } catch (error) {
+      throw this.#trouble("written", error);
+    }
+  }
+
+  #trouble(what: "read" | "written", error: unknown): CommandError {
+    return new CommandError(EXIT.failed, `${this.path} ${fileTrouble(this.path, what, error)}`);
   }
 }

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Chat } from "../../simulator/simulated-chat.ts";
 import { FileLock } from "../../src/store/sqlite/file-lock.ts";
@@ -349,6 +349,9 @@ describe("watch --post", () => {
     assert.equal(lost.code, 1);
     assert.match(lost.error, /\/no\/cursor cannot be written: .*\n$/);
     assert.equal(hook.calls.length, length, "a message was sent whose cursor cannot be kept");
+    const unread = await outcome([...args, "--cursor-file", dirname(path)]);
+    assert.equal(unread.code, 1);
+    assert.match(unread.error, /^livechat-relay: \/\S+ cannot be read: it is a folder: name a file in it /);
     await writeFile(path, "nonsense");
     const refused = await outcome(args);
     assert.equal(refused.code, 1);
