@@ -170,6 +170,9 @@ export async function migrateStore(
   clock: Clock,
   progress: (progress: MigrationProgress) => void,
 ): Promise<{ rooms: number; messages: number }> {
+  const [source, target] = [from, to].map((url) => (SQLITE_URL.test(url) ? realPath(pathIn(url)) : url));
+  if (source === target)
+    throw new StoreOpenError("<from> and <to> are the same store: name another, empty one to copy into");
   await using ends = new AsyncDisposableStack();
   const open = async (url: string, role: "from" | "to") =>
     ends.adopt(await openMigrationEnd(url, role), (end) => end.close());

@@ -1,5 +1,6 @@
 /** `migrate-store`: copies one store into another unchanged, even if it is interrupted. */
 import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
@@ -216,6 +217,11 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
       "memory:",
       /<to>: must be sqlite:<path> or postgres:/,
     ],
+    "one store as both, even by another name": async (t) => {
+      const path = await filledFile(t);
+      await symlink(path, `${path}-link`);
+      return [`sqlite:${path}`, `sqlite:${path}-link`, /^<from> and <to> are the same store: /];
+    },
     "one that holds rooms": async (t) => {
       const to = await filledFile(t);
       return [`sqlite:${await filledFile(t)}`, `sqlite:${to}`, /already contains rooms: use an empty store$/];
