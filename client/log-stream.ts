@@ -30,6 +30,7 @@ const BACKFILL_DEFAULT = 50;
 const BACKFILL_MAX = 500;
 /** The digits of an offset, as in the service's `log-position.ts`. */
 const DIGITS = 16;
+const COMMENT = ": keepalive\n\n";
 const EVENTS = { headers: { "content-type": "text/event-stream" } };
 /** Each answer of a log has this header. */
 const NEXT = "stream-next-offset";
@@ -136,9 +137,9 @@ async function streamOfLog(
     yield frame("init", { videoId, chatType, cursor });
     while (true) {
       const next = answer.headers.get(NEXT);
-      const items = next && (await itemsOf(answer));
+      const items = next && (yield* itemsOf(answer));
       if (!items) return refused();
-      let text = ": keepalive\n\n";
+      let text = COMMENT;
       for (const { cursor, ...message } of items) {
         if (query.get("details") !== "true") delete message.details;
         text += `id: ${cursor}\n${frame("message", message)}`;
@@ -172,16 +173,29 @@ async function streamOfLog(
   return new Response(body, EVENTS);
 }
 
-/** The messages of an answer; undefined if it is not the service's. */
-async function itemsOf(answer: Response): Promise<Item[] | undefined> {
+/**
+ * Returns the messages of an answer; undefined if it is not the service's. Yields a comment for each piece of
+ * it, so that the chat does not take a page that comes slowly for silence.
+ */
+async function* itemsOf(answer: Response): AsyncGenerator<string, Item[] | undefined> {
   if (answer.status === 204) return [];
-  const items = await jsonIn(answer);
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    text += decoder.decode(piece.value, { stream: true });
+    yield COMMENT;
+  }
+  const items = parse(text);
   return Array.isArray(items) ? items : undefined;
 }
 
 /** The body of an answer; undefined if it is not JSON. Rejects if the connection is cut. */
 async function jsonIn(answer: Response): Promise<unknown> {
-  const text = await answer.text();
+  return parse(await answer.text());
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

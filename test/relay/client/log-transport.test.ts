@@ -410,6 +410,30 @@ describe("a chat of the SDK that is read from the log", () => {
     assert.deepEqual(events, [OPENED(0), ...Array.from({ length: 2500 }, (_, n) => n + 1), END]);
   });
 
+  it("takes a page that comes slowly for data, not for silence", async (t) => {
+    const { url } = await ended(t);
+    const clock = new LeapingClock();
+    const idleMs = 60_000;
+    const slowly: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      if (!`${input}`.includes("/v1/log/")) return answer;
+      const { status, headers } = answer;
+      const bytes = await answer.bytes();
+      const length = Math.ceil(bytes.length / 5);
+      const pieces = Array.from({ length: 5 }, (_, n) => bytes.subarray(n * length, (n + 1) * length));
+      const pull = (body: ReadableStreamDefaultController) => {
+        clock.leap(0.4 * idleMs);
+        const piece = pieces.shift();
+        if (piece) body.enqueue(piece);
+        else body.close();
+      };
+      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { status, headers });
+    };
+    const options: ChatOptions = { videoId: ROOM, transport: "log", idleMs, retry: () => false };
+    const room = chat(url, { ...options, fetch: slowly }, clock);
+    assert.equal((await Array.fromAsync(room)).length, 10);
+  });
+
   it("has details only if they are wanted", async (t) => {
     const { url } = await ended(t);
     for (const details of [true, false])
