@@ -133,9 +133,10 @@ export async function exportChat(
       room.on("init", (init) => {
         begun = init;
       });
-      room.on("gap", ({ after, cursor }) =>
-        notice(`messages may be missing between cursors ${after} and ${cursor}`),
-      );
+      room.on("gap", ({ after, cursor }) => {
+        first = undefined; // the file has everything from the next message on
+        notice(`messages may be missing between cursors ${after} and ${cursor}`);
+      });
       await copy(session, room, file.output, copying, copied);
     }
     const { messages } = copied;

@@ -11,9 +11,11 @@ import type { Chat } from "../../simulator/simulated-chat.ts";
 import type { Part } from "../../src/protocol/message.ts";
 import { CHAT_TABLE } from "../../src/serving/history/csv.ts";
 import {
+  type Answer,
   AnsweringServer,
   cuts,
   END,
+  frame,
   holds,
   id,
   init,
@@ -359,6 +361,25 @@ describe("the file of an export", () => {
       records(await readFile(path, "utf8")).map(({ cursor }) => cursor),
       [1, 2, 8, 9],
     );
+  });
+
+  it("that is left names the stretch behind the last gap, in which nothing is missing", async (t) => {
+    const broken = frame("error", { code: "UPSTREAM_ERROR", message: "m" });
+    const begun = cuts("retry: 10\n\n", init(0), messages(1, 2));
+    const rows: [answers: Answer[], stretch: string | undefined][] = [
+      [[streams(init(0), messages(1, 2), broken)], "1 to 2"],
+      [[streams(init(0), messages(1, 2), message(3, { type: "gap" }), messages(4, 5), broken)], "3 to 5"],
+      [[begun, streams(init(7), messages(8, 9), broken)], "8 to 9"],
+      [[begun, streams(init(7), broken)], undefined],
+    ];
+    for (const [answers, stretch] of rows) {
+      const path = `${await temporaryFile(t)}.jsonl`;
+      await using server = await AnsweringServer.start(...answers);
+      const { error } = await outcome([
+        ...["export", VIDEO, "--server", server.url, "--output", path, "--follow"],
+      ]);
+      assert.equal(/has everything from cursor (\d+ to \d+)\n/.exec(error)?.[1], stretch, error);
+    }
   });
 });
 
