@@ -33,7 +33,7 @@ import { endAll, windDownAll } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
-/** In this time, each room once forgets the messages that the retention has deleted. */
+/** How often the rooms forget the messages that the retention has deleted. */
 const FORGET_MS = 300_000;
 /** Within this time, a chat that can be read is read again: the longest interval, and its call. */
 const READ_AGAIN_MS = 12_000;
@@ -70,6 +70,8 @@ export class Rooms {
    * Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them.
    */
   readonly #betweenRooms = new Set<{ end(): void }>();
+  /** When the next round of `#forgetDeleted` begins; infinite during one. */
+  #forgetAt: number;
   readonly #stopped = new AbortController();
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
@@ -87,6 +89,7 @@ export class Rooms {
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#settings = settings;
+    this.#forgetAt = clock.monotonic() + FORGET_MS;
     this.slices = new Slices(clock);
     this.places = new RoomPlaces(settings.maxRooms);
     const maxOpenings = settings.maxRooms + MAX_WAITING_VIDEOS;
@@ -113,7 +116,6 @@ export class Rooms {
     });
     viewers.watch({ count: () => this.viewerCount, byForm: () => this.#byForm() });
     void background("rounds of the rooms", { clock, telemetry }, this.stopped, () => this.#tick());
-    void background("deleted messages", { clock, telemetry }, this.stopped, () => this.#forgetDeleted());
   }
 
   get viewerCount(): number {
@@ -392,6 +394,7 @@ export class Rooms {
     while (!this.stopped.aborted) {
       await pause(this.#clock, periodMs, this.#stopped.signal);
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
+      if (this.#clock.monotonic() >= this.#forgetAt) void this.#forgetDeleted();
       for (const entry of this.#entries.values()) {
         await this.#roundOf(entry, () => entry.tick());
         this.#dropIfVacant(entry.videoId);
@@ -405,15 +408,9 @@ export class Rooms {
 
   /** One room at a time, because each asks the store, or the origin of an edge. */
   async #forgetDeleted(): Promise<void> {
-    while (!this.stopped.aborted) {
-      const rooms = [...this.#openRooms()];
-      const pauseMs = FORGET_MS / (rooms.length + 1);
-      await pause(this.#clock, pauseMs, this.stopped);
-      for (const room of rooms) {
-        await this.#roundOf(room, () => room.forgetDeleted());
-        await pause(this.#clock, pauseMs, this.stopped);
-      }
-    }
+    this.#forgetAt = Number.POSITIVE_INFINITY;
+    for (const room of [...this.#openRooms()]) await this.#roundOf(room, () => room.forgetDeleted());
+    this.#forgetAt = this.#clock.monotonic() + FORGET_MS;
   }
 
   /** A bug in one room must not keep the others from their rounds. */
