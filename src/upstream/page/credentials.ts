@@ -68,10 +68,10 @@ function configurationScripts(html: string): string {
   return scripts.join("\n");
 }
 
-/** Matches `"NAME": "value"`, `NAME:'value'`, `set('NAME', 'value')`. Group 3 is the value with escapes. */
+/** Matches `"NAME": "value"`, `NAME = 'value'`, `set('NAME', 'value')`. Group 3 is the value with escapes. */
 function setting(name: string): RegExp {
   return new RegExp(
-    `(?<![\\w$])(["']?)${name}\\1\\s*[:,]\\s*(["'])((?:(?!\\2)[^\\\\\\r\\n]|\\\\.){1,4096})\\2`,
+    `(?<![\\w$])(["']?)${name}\\1\\s*[:,=]\\s*(["'])((?:(?!\\2)[^\\\\\\r\\n]|\\\\.){1,4096})\\2`,
     "g",
   );
 }

@@ -17,6 +17,7 @@ describe("the reader of credentials", () => {
       `ytcfg.set({"INNERTUBE_API_KEY":"${KEY}","INNERTUBE_CLIENT_VERSION":"${VERSION}"})`,
       `ytcfg.set({ 'INNERTUBE_API_KEY' : '${KEY}',\n 'INNERTUBE_CONTEXT_CLIENT_VERSION' : '${VERSION}' })`,
       `x={INNERTUBE_API_KEY: "${KEY}", INNERTUBE_CLIENT_VERSION: '${VERSION}'}`,
+      `const INNERTUBE_API_KEY = "${KEY}"; self.INNERTUBE_CLIENT_VERSION='${VERSION}';`,
     ]) {
       assert.deepEqual(credentialsInServiceWorker(script), { apiKey: KEY, clientVersion: VERSION }, script);
     }
