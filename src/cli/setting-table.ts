@@ -246,6 +246,7 @@ const INSTANCES = {
       "",
       "PostgreSQL: a direct connection for `LISTEN`, if RELAY_STORE goes through a pooler in transaction mode",
       postgresUrl,
+      "RELAY_STORE's",
     ),
     hasPassword: true as const,
   },
