@@ -1,7 +1,7 @@
 /**
- * Builds the SDK where a checkout is installed, so that `livechat-relay/client` can be imported there. Plain JavaScript
- * that fails no install: without the development packages there is nothing to build with, and `npm run build` says why
- * a build fails.
+ * Builds the SDK where a checkout is installed, so that `livechat-relay/client` can be imported there. Plain
+ * JavaScript that fails no install: without the development packages there is nothing to build with, and
+ * `npm run build` says why a build fails.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

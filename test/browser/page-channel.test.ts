@@ -172,9 +172,9 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     const words = await statusOf(page);
     assert.match(
       words,
-      /^This chat cannot be shown\. The name contains a space: “Lofi Girl”\. .* Did you mean @LofiGirl\?$/s,
+      /^This chat cannot be shown\. videoId contains a space: “Lofi Girl”\. .* Did you mean @LofiGirl\?$/s,
     );
-    assert.doesNotMatch(words, /videoId|channel=/);
+    assert.doesNotMatch(words, /channel=|\/v1\//);
     await page.locator("#status a").click();
     await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words')?.innerText)");
   });
@@ -193,9 +193,9 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
 
   for (const [query, words] of [
     ["channel=@nobody-here", /^There is no channel @nobody-here on YouTube\. It tries again at [\d:]+\.$/],
-    ["channel=@no body", /^This chat cannot be shown\. The name has a handle that is not 1 to 30 letters/],
-    ["videoId=nonsense", /^This chat cannot be shown\. The name is neither a video id of 11 characters/],
-    ["videoId=@somebody", /The name is a channel, not a video: open it alone, or use the URL/],
+    ["channel=@no body", /^This chat cannot be shown\. channel has a handle that is not 1 to 30 letters/],
+    ["videoId=nonsense", /^This chat cannot be shown\. videoId is neither a video id of 11 characters/],
+    ["videoId=@somebody", /videoId is a channel, not a video: open it alone, or use the URL/],
     ["videoIds=demo-stream,@somebody", /“@somebody” is a channel, not a video: open it alone, or/],
   ] as const)
     it(`says plainly why it cannot open ${query}`, async () => {

@@ -52,7 +52,7 @@ describe("the probe's page", { skip: NO_CHROMIUM }, () => {
   });
 
   for (const [video, words] of [
-    ["nope", /^The name is neither .* or similar\. Did you mean @nope\?$/],
+    ["nope", /^videoId is neither .* or similar\. Did you mean @nope\?$/],
     ["no-chat-yet", /^No live chat found: (?!.*Try again).*[^.]\.$/],
   ] as const)
     it(`says why it cannot probe ${video}, and advises no other try of what stays so`, async () => {

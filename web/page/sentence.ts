@@ -4,7 +4,6 @@ import { TOKEN } from "./own-service.ts";
 
 /** What the service says to programs, and the same to people. */
 const WORDS: readonly [RegExp, string][] = [
-  [/^(?:videoId|channel)(?= )/, "The name"],
   [/; \/v1\/stream without .*(?=\.)/, ""],
   [/ \(in a query, [^)]*\)/, ""],
   [/request it alone, as channel=…, or send/, "open it alone, or use"],
