@@ -1,8 +1,8 @@
 /**
  * The store's thread. In a running service, only this thread touches the store file. It executes all
- * waiting calls together, in rounds. It also notices if the file is deleted or replaced.
+ * waiting calls together, in rounds.
  */
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
@@ -10,6 +10,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { completeMaps } from "../../base/maps.ts";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../store-error.ts";
+import { FILE_CHECK_MS, OpenedFile } from "./deleted-file.ts";
 import { assertNamesKnown, FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { makePrivate } from "./private-file.ts";
@@ -40,9 +41,6 @@ export interface ThreadStart {
   options: StoreOptions;
 }
 
-/** A deleted file is noticed within this time, even without reads and writes. */
-const FILE_CHECK_MS = 2000;
-
 class SqliteWorker implements StoreFile {
   readonly path: string;
   readonly #options: StoreOptions;
@@ -52,12 +50,12 @@ class SqliteWorker implements StoreFile {
   #lock: FileLock | undefined;
   #database: DatabaseSync | undefined;
   #tables: Tables | undefined;
-  #fileId: string | undefined;
+  readonly #opened: OpenedFile;
 
   constructor({ path, fileId, options }: ThreadStart, port: MessagePort) {
     this.path = path;
     this.#options = options;
-    this.#fileId = fileId;
+    this.#opened = new OpenedFile(path, fileId);
     this.#port = port;
     port.on("message", (posted: ToThread) => {
       this.#accept(posted);
@@ -90,7 +88,7 @@ class SqliteWorker implements StoreFile {
   connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
     if (!this.#isFileInPlace())
-      throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
+      throw new StoreError("unavailable", this.#opened.trouble, { trouble: "its file is gone" });
     makePrivate(this.path);
     this.#database ??= openDatabase(this.path, this.#options, "refused", (toSchema, step) => {
       const beganAt = performance.now();
@@ -100,20 +98,16 @@ class SqliteWorker implements StoreFile {
     this.#tables ??= tablesOn(this.#database, (unreadable) =>
       this.#port.postMessage({ unreadable } satisfies FromThread),
     );
-    if (this.#fileId === undefined) {
-      this.#fileId = fileIdOf(this.path);
-      if (this.#fileId) this.#port.postMessage({ opened: this.#fileId } satisfies FromThread);
-    }
+    const opened = this.#opened.remember();
+    if (opened) this.#port.postMessage({ opened } satisfies FromThread);
     return { database: this.#database, tables: this.#tables };
   }
 
-  /**
-   * The system still accepts writes to a file that was deleted or replaced, but nobody would ever read them.
-   */
+  /** Tells the service if it is not. */
   #isFileInPlace(): boolean {
-    if (this.#fileId === undefined || this.#fileId === fileIdOf(this.path)) return true;
-    this.#port.postMessage({ lost: goneFrom(this.path) } satisfies FromThread);
-    return false;
+    const { isInPlace, trouble } = this.#opened;
+    if (!isInPlace) this.#port.postMessage({ lost: trouble } satisfies FromThread);
+    return isInPlace;
   }
 
   #checkFile(): void {
@@ -166,16 +160,6 @@ function makeFolder(path: string): void {
     const reason = messageOf(error);
     refuse(`its folder cannot be made (${reason}): choose a file in a folder that this user can write to`);
   }
-}
-
-/** Undefined if there is no such file. Throws if the system does not allow it to be read. */
-function fileIdOf(path: string): string | undefined {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev}:${found.ino}`;
-}
-
-function goneFrom(path: string): string {
-  return `store ${path} was deleted or replaced while it was open: nothing more can be stored; restart the service`;
 }
 
 if (parentPort) new SqliteWorker(workerData, parentPort);
