@@ -55,7 +55,7 @@ interface PageOpening {
 }
 
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
-function isOpen(room: RoomRecord | undefined): room is RoomRecord {
+function mayGoOn(room: RoomRecord | undefined): room is RoomRecord {
   return room !== undefined && !isOver(room.end);
 }
 
@@ -122,14 +122,14 @@ async function withoutChat(opening: PageOpening, said: Absence): Promise<Opening
   const absence = overIfLongHidden(said, room && notHiddenAt(room), parts);
   await keepVideo(videoId, absence.video, parts.store);
   if (isFinal(absence)) {
-    if (isOpen(room)) return await endStored(live, room, began, parts);
+    if (mayGoOn(room)) return await endStored(live, room, began, parts);
     const replayKey = chatKey(videoId, "replay");
-    if (absence.is === "none" && isOpen(await parts.store.getRoom(replayKey))) {
+    if (absence.is === "none" && mayGoOn(await parts.store.getRoom(replayKey))) {
       await using last = replay ?? (await parts.store.ownership.take(replayKey));
-      if (isOpen(last?.room)) return await endStored(last, last.room, began, parts);
+      if (mayGoOn(last?.room)) return await endStored(last, last.room, began, parts);
     }
   }
-  if (!isOpen(room) || !mayReturn(absence) || !applicant.waiting.needsLiveChat(room))
+  if (!mayGoOn(room) || !mayReturn(absence) || !applicant.waiting.needsLiveChat(room))
     return { is: "absent", absence };
   return { is: "owned", owned: await openAwaited(opening, room, absence) };
 }
@@ -184,7 +184,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
   egress.succeeded();
   const { page, first } = standing;
   const isReplay = isReplayChat(first.position.chatType);
-  if (isReplay && isOpen(live.room)) {
+  if (isReplay && mayGoOn(live.room)) {
     const over: Absence = { is: "over", why: "the stream has ended", video: page.video };
     return { is: "absent", absence: over };
   }
