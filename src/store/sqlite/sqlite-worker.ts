@@ -103,7 +103,7 @@ class SqliteWorker implements StoreFile {
     return { database: this.#database, tables: this.#tables };
   }
 
-  /** Tells the service if it is not. */
+  /** Reports a file that is not. */
   #isFileInPlace(): boolean {
     const { isInPlace, trouble } = this.#opened;
     if (!isInPlace) this.#port.postMessage({ lost: trouble } satisfies FromThread);
