@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
 import { RunningSum } from "../../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { Backpressure } from "./backpressure.ts";
+import type { Backpressure } from "../connections/backpressure.ts";
 
 /** A response whose head was sent. */
 export class ResponseSink implements Sink {

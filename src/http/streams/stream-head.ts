@@ -6,10 +6,10 @@ import { RelayError } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
+import type { Backpressure } from "../connections/backpressure.ts";
 import type { InFlightRequests } from "../connections/in-flight-requests.ts";
 import { takeSocket } from "../connections/taken-socket.ts";
 import { acceptsGzip, STREAM_TYPES, varyBy } from "../negotiation.ts";
-import type { Backpressure } from "./backpressure.ts";
 import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
 
 // The specification's "Success response headers".

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { describe, it } from "node:test";
-import { Backpressure } from "../../../src/http/streams/backpressure.ts";
+import { Backpressure } from "../../../src/http/connections/backpressure.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { StayLimit } from "../connections/stay-limit.ts";
+import { StayLimit } from "./stay-limit.ts";
 
 /** A stream's connection, and its viewer as soon as it has one. */
 interface Connection {
