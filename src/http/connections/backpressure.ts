@@ -1,12 +1,23 @@
 /**
  * The streams' connections under back-pressure: one that has been full for `stallMs` without a drain is cut,
  * and one whose stream has ended has as long for the rest. Until a connection is full, this costs it nothing.
+ *
+ * It does not look at how far behind a viewer is: while it takes anything, it costs one chunk, however slow
+ * it is, and loses nothing, because the rest is in the store. Test: "a viewer that takes nothing costs one
+ * chunk".
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StayLimit } from "./stay-limit.ts";
+
+/**
+ * The `stallMs` of a service. Linux reports the space in a send buffer by thirds, so a client that reads
+ * 5 KB/s drains one of 4 MiB, the usual size, every 280 s. Test: "drains before its client has taken half of
+ * what the system buffers".
+ */
+export const STALL_MS = 300_000;
 
 /** A stream's connection, and its viewer as soon as it has one. */
 interface Connection {

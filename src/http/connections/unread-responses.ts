@@ -9,6 +9,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Counts } from "../../base/key-counts.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
+import { STALL_MS } from "./backpressure.ts";
 
 export interface AnswerLimits {
   /** For all answers together. */
@@ -16,13 +17,6 @@ export interface AnswerLimits {
   /** Milliseconds for which a client may take nothing of an answer, or a stream be full without a drain. */
   stallMs: number;
 }
-
-/**
- * The `stallMs` of a service. Linux reports the space in a send buffer by thirds, so a client that reads
- * 5 KB/s drains one of 4 MiB, the usual size, every 280 s. Test: "drains before its client has taken half of
- * what the system buffers".
- */
-const STALL_MS = 300_000;
 
 /** A page of a thousand messages with their details has about a megabyte. */
 export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: STALL_MS };
