@@ -91,7 +91,7 @@ export function nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to,
   if (isSentBeside) return hasNext ? "next" : "wait";
   // The channel is on it. (If its end was sent, the channel's watch will soon see the end, too.)
   if (isOn && lastVisit !== "end") return "enter";
-  // All stored was sent, but the chat was still being read, and the channel has had no other broadcast since.
+  // The last visit sent all that was stored of a chat that goes on, and the channel has no later broadcast.
   if (lastVisit === "goingOn" && to === undefined) return "enter";
   // The last visit was cut short, and the broadcast is over: one that cannot be read may still be the
   // channel's broadcast. A client that has nothing of it needs no rest.

@@ -110,7 +110,7 @@ interface BranchOwner extends SinkOwner {
   keepalive(): void;
   /** Leaves, without an end of its chat, as soon as it has everything up to this cursor. */
   endAt(cursor: number): void;
-  /** Whether it waits for a page from the store. */
+  /** Whether it waits for a chunk of the store. */
   readonly isReading: boolean;
 }
 

@@ -35,8 +35,9 @@ export class OriginChannelWatch implements WatchedChannel {
   #latest: ChannelState | undefined;
   readonly #unwatched = new AbortController();
   #watchers = 0;
-  /** The newest broadcast, once a watcher has read its chat to its end, and once it has come back. */
+  /** The newest broadcast, once a watcher has read its chat to its end. */
   #ended: string | undefined;
+  /** The newest broadcast, if its chat has come back since. */
   #returned: string | undefined;
 
   /** `wasKnown`: whether the origin has shown the channel before. */

@@ -1,8 +1,7 @@
 /**
  * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
- * whenever it breaks; older ones come from the origin's pages.
+ * whenever it breaks; older ones come from the origin's pages. It keeps none of them.
  */
-
 import { type Clock, nap } from "../base/clock.ts";
 import { FACT_NAMES, type FactName, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";

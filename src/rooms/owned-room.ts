@@ -153,7 +153,10 @@ export class OwnedRoom {
     this.#polling = this.#read();
   }
 
-  /** Whether somebody besides a recording, which is one viewer of an instance, watches the room anywhere. */
+  /**
+   * Whether the room has a viewer that is not a recording, here or on another instance. On each instance, a
+   * recording of the room counts as one viewer.
+   */
   async #isWatched({ settings, store }: OwnedRoomParts): Promise<boolean> {
     const { key, videoId, viewerCount } = this.room;
     // Without a recording, it is read for viewers alone.

@@ -1,6 +1,7 @@
 /**
  * One chat for all its viewers: follows the room's log in the store and passes each new batch to its
- * viewers. Others decide who polls it, and how long it stays without viewers.
+ * viewers. It never writes to the log, and asks nothing of the upstream. Others decide who polls it, and how
+ * long it stays without viewers.
  */
 import type { Clock } from "../base/clock.ts";
 import {

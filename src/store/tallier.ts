@@ -1,6 +1,7 @@
 /**
  * Keeps the totals of rooms up to date after the appends, in small steps. So no append waits until its
- * messages are counted, and when the totals are requested, little is left to count.
+ * messages are counted, except one that blanks some. When the totals are requested, little is left to
+ * count.
  */
 import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";

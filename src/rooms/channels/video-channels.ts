@@ -68,7 +68,7 @@ export interface ChannelQuestion {
   channels?: readonly string[] | undefined;
 }
 
-/** The names of the channel of a video; none if it is not known, or the video does not exist. */
+/** Where the names of a video's channel come from: none if they are not known, or there is no such video. */
 export interface VideoChannelSources {
   /** The key of the question: questions of one key share an answer. */
   keyOf(videoId: string, channels: readonly string[] | undefined): string;

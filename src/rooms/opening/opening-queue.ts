@@ -5,7 +5,8 @@
  * turns of each of them, so that nobody waits in the line of another one.
  *
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
- * the address that waits for the most: a flood displaces its own videos, and its newest ones stay.
+ * the address that waits for the most: a flood displaces its own videos, and its newest ones stay. The queue
+ * opens nothing itself.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";

@@ -39,7 +39,7 @@ export interface HistoryRequest {
   chat?: Chat | undefined;
   after?: number | undefined;
   before?: number | undefined;
-  /** Whether it reads the chat as a log, whose offsets do not name the chat: one may be the other chat's. */
+  /** Whether it reads the chat as a log. An offset does not name its chat, so it may be the other chat's. */
   isLog?: boolean;
   /** Only messages stored at this time or later. */
   from?: number | undefined;

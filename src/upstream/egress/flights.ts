@@ -1,7 +1,8 @@
 /**
  * Makes one call for all callers that ask for the same: while a call waits or runs, another with its key
  * joins it. It is aborted when its last caller gives up. The gate derives the due time, the lane and the
- * accepted cooldown from the current callers.
+ * accepted cooldown from the current callers. It repeats no call that has failed, except one for which this
+ * machine had no free file.
  */
 import { answeredNow, type CallTimes, type Clock, startedNow } from "../../base/clock.ts";
 import { UpstreamError } from "../upstream-error.ts";
