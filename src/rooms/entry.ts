@@ -10,13 +10,13 @@ import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.t
 import { RelayError } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
-import type { EntryHost } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening/opening-queue.ts";
 import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, endedRoom, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { RoomState } from "./room-states.ts";
+import type { Rooms } from "./rooms.ts";
 import type { Acquired, AcquiredRoom, Followed, RoomApplicant } from "./sources.ts";
 
 type State =
@@ -55,15 +55,15 @@ const UNREAD_MS = 1000;
 
 export class VideoEntry {
   readonly videoId: string;
-  readonly #host: EntryHost;
+  readonly #rooms: Rooms;
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   readonly #waiting = new WaitingViewers();
 
-  constructor(videoId: string, host: EntryHost) {
+  constructor(videoId: string, rooms: Rooms) {
     this.videoId = videoId;
-    this.#host = host;
+    this.#rooms = rooms;
   }
 
   get #state(): State {
@@ -72,8 +72,8 @@ export class VideoEntry {
 
   set #state(next: State) {
     this.#current = next;
-    this.#host.places.set(this.videoId, this.activeRoom?.chatType);
-    this.#host.changed(this.videoId);
+    this.#rooms.places.set(this.videoId, this.activeRoom?.chatType);
+    this.#rooms.dropIfVacant(this.videoId);
   }
 
   /** Whether the entry holds no information, so that it can be dropped. */
@@ -130,9 +130,9 @@ export class VideoEntry {
 
   /** Takes a viewer in. Rejects as `RoomSources.acquire` does, and with the reason if the viewer leaves. */
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#dropExpired() || this.#dropOutdated(request)) return this.#host.admit(request, signal);
+    if (this.#dropExpired() || this.#dropOutdated(request)) return this.#rooms.admit(request, signal);
     const state = this.#state;
-    const { ownership } = this.#host.sources;
+    const { ownership } = this.#rooms.sources;
     if (this.room && !this.#remembered) this.#assertChat(this.room, request);
     if (!this.#remembered) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
@@ -151,10 +151,10 @@ export class VideoEntry {
         return this.#addOnceOpen(state.opening.result, request, signal);
       case "ended":
       case "absent": {
-        const isReopened = await reopensFor(state, request, () => this.#host.stored(this.videoId));
+        const isReopened = await reopensFor(state, request, () => this.#rooms.stored(this.videoId));
         if (isReopened && this.#state === state) this.#forget(state);
-        if (this.#state !== state) return this.#host.admit(request, signal);
-        if (state.name === "absent") return serveFromAbsent(state, request, this.#host.clock);
+        if (this.#state !== state) return this.#rooms.admit(request, signal);
+        if (state.name === "absent") return serveFromAbsent(state, request, this.#rooms.clock);
         this.#assertChat(state.room, request);
         return state.room.add(request);
       }
@@ -190,7 +190,8 @@ export class VideoEntry {
     await this.room?.tick();
     const { viewerCount } = this;
     // An ended chat is in the store: its viewers need no other instance to read it.
-    if (viewerCount > 0 && !this.#remembered) this.#host.sources.ownership.setViewers(this.#key, viewerCount);
+    if (viewerCount > 0 && !this.#remembered)
+      this.#rooms.sources.ownership.setViewers(this.#key, viewerCount);
     this.#dropExpired();
   }
 
@@ -217,7 +218,7 @@ export class VideoEntry {
   /** For a stop: waits for the end of an opening or release, then winds the owned room down. */
   async windDown(limitMs: number): Promise<void> {
     if (this.#state.name === "opening") {
-      this.#state.opening.giveUp.abort(this.#host.stopped.reason);
+      this.#state.opening.giveUp.abort(this.#rooms.stopped.reason);
       await this.#state.opening.done.catch(() => {});
     }
     if (this.#state.name === "releasing") await this.#state.done;
@@ -234,16 +235,16 @@ export class VideoEntry {
 
   #beginOpening(options: OpenOptions = {}): Opening {
     const giveUp = new AbortController();
-    if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
-    const queued = this.#host.openings.join(options.address ?? "");
+    if (this.#rooms.stopped.aborted) giveUp.abort(this.#rooms.stopped.reason);
+    const queued = this.#rooms.openings.join(options.address ?? "");
     const signal = AbortSignal.any([giveUp.signal, queued.displaced]);
     const done = this.#acquire(options, queued, signal);
     const opening: Opening = { done, result: unlessAborted(done, signal), giveUp, queued };
     opening.result.catch((error) => {
-      if (this.#host.stopped.aborted) return; // the stop ended it
+      if (this.#rooms.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
       const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
-      if (!isFull) this.#host.telemetry.rooms.refused(this.videoId, error, isTrouble);
+      if (!isFull) this.#rooms.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
       if (this.#state.name === "opening" && this.#state.opening === opening) this.#vacate();
@@ -264,9 +265,9 @@ export class VideoEntry {
       queued,
       isShown,
       waiting: this.#waiting,
-      places: this.#host.places,
+      places: this.#rooms.places,
     };
-    const acquire = () => this.#host.sources.acquire(this.videoId, applicant, signal);
+    const acquire = () => this.#rooms.sources.acquire(this.videoId, applicant, signal);
     signal.throwIfAborted();
     const first = await acquire();
     return this.#keep(first.is === "absent" ? await this.#awaitOrRemember(first, acquire) : first);
@@ -281,7 +282,7 @@ export class VideoEntry {
     acquire: () => Promise<Acquired>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
-    const next = await this.#memoryOf(absence, rememberedMs ?? this.#host.settings.noChatMs);
+    const next = await this.#memoryOf(absence, rememberedMs ?? this.#rooms.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#waiting.needsLiveChat(range)) {
@@ -296,12 +297,12 @@ export class VideoEntry {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };
-      this.#host.sources.ownership.setViewers(this.videoId, 0);
+      this.#rooms.sources.ownership.setViewers(this.videoId, 0);
       return room;
     }
     const { room } = acquired.is === "owned" ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
-      const { ownership } = this.#host.sources;
+      const { ownership } = this.#rooms.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
@@ -327,9 +328,9 @@ export class VideoEntry {
       else this.close();
     }, giveUp);
     void room.hearStanding();
-    const host = this.#host;
+    const rooms = this.#rooms;
     followed
-      .takenOver?.(() => host.roomsRead(), host.stopped)
+      .takenOver?.(() => rooms.ownedEntries().length, rooms.stopped)
       .then((owned) => {
         if (owned && isHere()) this.#keepOwned(owned);
         else void owned?.windDown(0);
@@ -348,14 +349,14 @@ export class VideoEntry {
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
-      const resolved = this.#host.resolveChat(request);
+      const resolved = this.#rooms.resolveChat(request);
       served = (resolved && (await unlessAborted(resolved, signal))) ?? request;
       if (!(served instanceof Room)) this.#assertChat(opened, served);
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
       if (this.#state.name === "absent" && error instanceof ChatAbsent) {
-        return serveFromAbsent(this.#state, request, this.#host.clock);
+        return serveFromAbsent(this.#state, request, this.#rooms.clock);
       }
       throw error;
     }
@@ -369,9 +370,9 @@ export class VideoEntry {
   async #memoryOf(absence: Absence, rememberedMs: number): Promise<Absent> {
     const until = this.#in(rememberedMs);
     try {
-      const stored = await this.#host.sources.stored(this.videoId);
+      const stored = await this.#rooms.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.is === "ended" ? endedRoom(this.#host.sources.serve(range)) : undefined;
+      const room = range?.is === "ended" ? endedRoom(this.#rooms.sources.serve(range)) : undefined;
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
@@ -387,8 +388,8 @@ export class VideoEntry {
       () => this.#afterEnd(owned),
       (error) => {
         if (isFenced(error)) {
-          if (this.owned !== owned) return this.#host.telemetry.mark("room: fenced after it was handed on");
-          this.#host.telemetry.mark("room: fenced while it is read");
+          if (this.owned !== owned) return this.#rooms.telemetry.mark("room: fenced after it was handed on");
+          this.#rooms.telemetry.mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
         owned.room.logBroken(error);
@@ -401,16 +402,16 @@ export class VideoEntry {
 
   /** Leaves the reading to another instance. The viewers here follow the room from now on. */
   #giveWay(owned: OwnedRoom, restMs = 0): void {
-    this.#host.telemetry.rooms.givenWay(this.videoId);
+    this.#rooms.telemetry.rooms.givenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
-    const followed = this.#host.sources.follow?.(owned.room, restMs);
+    const followed = this.#rooms.sources.follow?.(owned.room, restMs);
     if (followed) this.#follow(followed);
   }
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
   #lingerIfIdle(): void {
     const state = this.#state;
-    if (this.viewerCount > 0 || this.#host.stopped.aborted) return;
+    if (this.viewerCount > 0 || this.#rooms.stopped.aborted) return;
     if (state.name !== "polling" && (state.name !== "followed" || state.cancel)) return;
     if (state.name === "followed" && !state.followed.lingers) {
       if (!this.#leaving) this.close(); // else after the poll in hand, which the follower's end would abort
@@ -418,8 +419,8 @@ export class VideoEntry {
     }
     const cancel = new AbortController();
     this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
-    this.#host.sources.ownership.setViewers(this.#key, 0);
-    graceOver(this.#key, this.#host, cancel.signal).then(
+    this.#rooms.sources.ownership.setViewers(this.#key, 0);
+    graceOver(this.#key, this.#rooms, cancel.signal).then(
       () => {
         if (cancel.signal.aborted) return; // just now: a viewer came, or the room has ended
         if (state.name === "polling") this.#release(state.owned);
@@ -443,16 +444,16 @@ export class VideoEntry {
     if (this.owned !== owned) return;
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
-    this.#host.telemetry.rooms.ended(this.videoId, end);
+    this.#rooms.telemetry.rooms.ended(this.videoId, end);
     this.#afterEndOf(owned.room, end);
   }
 
   /** An ended room is served for the grace time; a failed one is removed at once. */
   #afterEndOf(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
-    const until = this.#in(this.#host.settings.graceMs);
+    const until = this.#in(this.#rooms.settings.graceMs);
     this.#vacate(isServed ? { name: "ended", room, until } : VACANT);
-    if (!isServed) this.#host.retire(room);
+    if (!isServed) this.#rooms.retire(room);
   }
 
   /** Forgets a chat that has ended, or is not there, after its time. Returns whether it did. */
@@ -461,14 +462,14 @@ export class VideoEntry {
     if (!remembered) return false;
     const isReplay = remembered.name === "ended" && isReplayChat(remembered.room.chatType);
     const isUnwatched = isReplay && this.viewerCount === 0;
-    const isDue = isUnwatched || this.#host.clock.monotonic() >= remembered.until;
+    const isDue = isUnwatched || this.#rooms.clock.monotonic() >= remembered.until;
     if (isDue) this.#forget(remembered);
     return isDue;
   }
 
   /** The viewers of its room are still served. */
   #forget({ room }: Remembered): void {
-    if (room) this.#host.retire(room);
+    if (room) this.#rooms.retire(room);
     this.#vacate();
   }
 
@@ -492,10 +493,10 @@ export class VideoEntry {
     if (this.#state.name === "followed") this.#state.followed.leave?.();
     const key = this.#key;
     this.#state = next;
-    this.#host.sources.ownership.setViewers(key, 0);
+    this.#rooms.sources.ownership.setViewers(key, 0);
   }
 
   #in(ms: number): number {
-    return this.#host.clock.monotonic() + ms;
+    return this.#rooms.clock.monotonic() + ms;
   }
 }

@@ -44,7 +44,7 @@ export interface OwnedRoomParts extends RoomParts {
       recorded: Pick<Counts<string>, "has">;
       /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
       isRecordingFixed: boolean;
-      /** As in `EntrySettings`. */
+      /** As in `RoomsSettings`. */
       graceMs: number;
     };
 }

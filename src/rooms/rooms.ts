@@ -23,7 +23,6 @@ import { ifUnavailable, notStored, retryRead, storeUnavailable } from "../store/
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { VideoEntry } from "./entry.ts";
-import type { EntryHost, EntrySettings } from "./entry-host.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
 import { endedRoom } from "./remembered-chats.ts";
 import { RoomPlaces } from "./room-places.ts";
@@ -41,17 +40,23 @@ const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
 
-interface RoomsSettings extends EntrySettings {
+interface RoomsSettings {
+  /**
+   * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
+   */
+  graceMs: number;
+  /** How long the service remembers that a video has no chat, in milliseconds. */
+  noChatMs: number;
   keepaliveMs: number;
   maxRooms: number;
   maxViewers: number;
 }
 
 export class Rooms {
-  readonly #sources: RoomSources;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
-  readonly #settings: RoomsSettings;
+  readonly sources: RoomSources;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly settings: RoomsSettings;
   readonly #entries = new Map<string, VideoEntry>();
   /**
    * The rooms without an entry: those that serve a stored part of a chat without opening it, by that part,
@@ -76,7 +81,6 @@ export class Rooms {
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
   readonly #exempt = new Counts<"streams">();
-  readonly #host: EntryHost;
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
   /** The places of the rooms, some of which are kept for recordings. */
@@ -85,30 +89,15 @@ export class Rooms {
   readonly openings: OpeningQueue;
 
   constructor(sources: RoomSources, clock: Clock, telemetry: Telemetry, settings: RoomsSettings) {
-    this.#sources = sources;
-    this.#clock = clock;
-    this.#telemetry = telemetry;
-    this.#settings = settings;
+    this.sources = sources;
+    this.clock = clock;
+    this.telemetry = telemetry;
+    this.settings = settings;
     this.#forgetAt = clock.monotonic() + FORGET_MS;
     this.slices = new Slices(clock);
     this.places = new RoomPlaces(settings.maxRooms);
     const maxOpenings = settings.maxRooms + MAX_WAITING_VIDEOS;
     this.openings = new OpeningQueue(clock, maxOpenings, () => sources.takeOpening?.());
-    this.#host = {
-      sources,
-      clock,
-      telemetry,
-      settings,
-      openings: this.openings,
-      places: this.places,
-      stopped: this.#stopped.signal,
-      roomsRead: () => this.ownedEntries().length,
-      changed: (videoId) => this.#dropIfVacant(videoId),
-      admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
-      resolveChat: (request) => this.#resolveChat(request),
-      stored: (videoId) => this.#stored(videoId),
-      retire: (room) => this.#withoutEntry.set(room, room),
-    };
     const { rooms, viewers } = telemetry;
     rooms.watch({
       byState: () => this.#byState(),
@@ -119,7 +108,7 @@ export class Rooms {
   }
 
   get viewerCount(): number {
-    return this.#entering.size + this.#betweenRooms.size + this.#sources.census.viewers;
+    return this.#entering.size + this.#betweenRooms.size + this.sources.census.viewers;
   }
 
   /** Counts a viewer that is in no room, until the result is disposed of. */
@@ -145,7 +134,7 @@ export class Rooms {
   assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const viewers = this.viewerCount - this.#exempt.of("streams") + this.places.kept + count;
-    if (viewers > this.#settings.maxViewers) throw atCapacity("viewers");
+    if (viewers > this.settings.maxViewers) throw atCapacity("viewers");
   }
 
   /**
@@ -166,7 +155,7 @@ export class Rooms {
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (!request.isRecording) this.assertBelowMaxViewers(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
-    if (this.#sources.isBlocked) throw storeUnavailable();
+    if (this.sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const openSink: StreamRequest["openSink"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
@@ -175,7 +164,7 @@ export class Rooms {
     };
     this.#entering.set(reject, signal);
     try {
-      this.#admit({ ...request, openSink }, signal).then(resolve, reject);
+      this.#takeIn({ ...request, openSink }, signal).then(resolve, reject);
       await promise;
     } catch (error) {
       signal.throwIfAborted();
@@ -187,13 +176,16 @@ export class Rooms {
   }
 
   /** Reads the store only if the viewer's chat depends on it: a further promise costs each viewer. */
-  #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+  #takeIn(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
-    const resolved = this.#resolveChat(request);
-    if (!resolved) return this.#entry(request.videoId).admit(request, signal);
-    return resolved.then((found) =>
-      found instanceof Room ? found.add(request) : this.#entry(found.videoId).admit(found, signal),
-    );
+    const resolved = this.resolveChat(request);
+    if (!resolved) return this.admit(request, signal);
+    return resolved.then((found) => (found instanceof Room ? found.add(request) : this.admit(found, signal)));
+  }
+
+  /** As `VideoEntry.admit`; the video's entry may have been dropped. */
+  admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+    return this.#entry(request.videoId).admit(request, signal);
   }
 
   /**
@@ -211,8 +203,12 @@ export class Rooms {
     return log !== undefined || (lastEventId ?? 0) <= open.head;
   }
 
-  /** As `EntryHost.resolveChat`. */
-  #resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
+  /**
+   * The room that serves a viewer whose chat has ended, else its request, with the `replay` that it names;
+   * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`
+   * OFFSET_GONE and with `StoreError`.
+   */
+  resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
     return this.#needsNoStoreRead(request) ? undefined : this.#resolveStored(request);
   }
 
@@ -229,7 +225,7 @@ export class Rooms {
     const read = this.#storedNow(videoId, (stored) => !isAhead(stored));
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
-    const ended = endedChatForViewer(stored, request, this.#settings.graceMs);
+    const ended = endedChatForViewer(stored, request, this.settings.graceMs);
     if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
     const asked = this.#entries.get(videoId)?.activeRoom ? undefined : chatForViewer(stored, request);
@@ -243,14 +239,18 @@ export class Rooms {
     suffices: (stored: readonly StoredChat[]) => boolean = () => false,
   ): Promise<StoredChat[]> {
     const isEarlier = this.#storedReads.has(videoId);
-    const stored = await this.#stored(videoId);
-    return isEarlier && !suffices(stored) ? await this.#stored(videoId) : stored;
+    const stored = await this.stored(videoId);
+    return isEarlier && !suffices(stored) ? await this.stored(videoId) : stored;
   }
 
-  /** The chats of a video that are stored. Viewers come in waves, so they share the read. */
-  #stored(videoId: string): Promise<StoredChat[]> {
+  /**
+   * The stored chats of a video, for viewers: they come in waves, and share a read, which may have begun
+   * before the call. An opening has `sources.stored`, as it needs those that are stored now. Rejects with
+   * `StoreError`.
+   */
+  stored(videoId: string): Promise<StoredChat[]> {
     return this.#storedReads.getOrInsertComputed(videoId, () =>
-      this.#sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
+      this.sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
     );
   }
 
@@ -259,7 +259,7 @@ export class Rooms {
     const isEnded = end === "ended";
     const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
     return this.#withoutEntry.getOrInsertComputed(part, () => {
-      const room = this.#sources.serve(chat);
+      const room = this.sources.serve(chat);
       if (isEnded) return endedRoom(room);
       const chats = end.map(({ key }) => chatOf(key).chat);
       room.bound(chat.is, chats);
@@ -278,11 +278,16 @@ export class Rooms {
     await room.add(request, request.backfill === undefined ? "none" : room.tail.head);
   }
 
+  /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
+  retire(room: Room): void {
+    this.#withoutEntry.set(room, room);
+  }
+
   /** The reasons why this instance should get no new viewers; empty if there are none. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.stopped.aborted) reasons.push("the service is stopping");
-    return [...reasons, ...(await this.#sources.unreadiness())];
+    return [...reasons, ...(await this.sources.unreadiness())];
   }
 
   /** What this instance knows of a chat's room that is open here; undefined if it is not. */
@@ -322,7 +327,7 @@ export class Rooms {
    */
   async headOf(videoId: string): Promise<number> {
     await this.#readAgain(videoId);
-    const [first] = await retryRead(this.#clock, this.stopped, () => this.#sources.stored(videoId));
+    const [first] = await retryRead(this.clock, this.stopped, () => this.sources.stored(videoId));
     return first?.head ?? 0;
   }
 
@@ -331,7 +336,7 @@ export class Rooms {
    * process reads the room, resolves when it must have been read.
    */
   async #readAgain(videoId: string): Promise<void> {
-    const clock = this.#clock;
+    const clock = this.clock;
     const askedAt = clock.monotonic();
     const isUnread = () => {
       const { room, owned } = this.#entries.get(videoId) ?? {};
@@ -348,7 +353,7 @@ export class Rooms {
    */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
-    await this.#clock.sleep(ms);
+    await this.clock.sleep(ms);
   }
 
   /**
@@ -359,9 +364,9 @@ export class Rooms {
     this.#stopped.abort();
     for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
     const entries = [...this.#entries.values()];
-    await windDownAll(entries, this.#clock);
+    await windDownAll(entries, this.clock);
     const rooms = [...this.#openRooms(), ...this.#withoutEntry.values()];
-    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.#clock);
+    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.clock);
     for (const entry of entries) entry.close();
     for (const room of this.#withoutEntry.values()) room.disconnect();
   }
@@ -382,22 +387,23 @@ export class Rooms {
   }
 
   #entry(videoId: string): VideoEntry {
-    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#host));
+    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this));
   }
 
-  #dropIfVacant(videoId: string): void {
+  /** Drops the entry of a video if it holds no information, as it may after each change of its state. */
+  dropIfVacant(videoId: string): void {
     if (this.#entries.get(videoId)?.isVacant) this.#entries.delete(videoId);
   }
 
   async #tick(): Promise<void> {
-    const periodMs = Math.min(TICK_MS, this.#settings.keepaliveMs);
+    const periodMs = Math.min(TICK_MS, this.settings.keepaliveMs);
     while (!this.stopped.aborted) {
-      await pause(this.#clock, periodMs, this.#stopped.signal);
+      await pause(this.clock, periodMs, this.#stopped.signal);
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
-      if (this.#clock.monotonic() >= this.#forgetAt) void this.#forgetDeleted();
+      if (this.clock.monotonic() >= this.#forgetAt) void this.#forgetDeleted();
       for (const entry of this.#entries.values()) {
         await this.#roundOf(entry, () => entry.tick());
-        this.#dropIfVacant(entry.videoId);
+        this.dropIfVacant(entry.videoId);
       }
       for (const [key, room] of this.#withoutEntry) {
         await this.#roundOf(room, () => room.tick());
@@ -410,7 +416,7 @@ export class Rooms {
   async #forgetDeleted(): Promise<void> {
     this.#forgetAt = Number.POSITIVE_INFINITY;
     for (const room of [...this.#openRooms()]) await this.#roundOf(room, () => room.forgetDeleted());
-    this.#forgetAt = this.#clock.monotonic() + FORGET_MS;
+    this.#forgetAt = this.clock.monotonic() + FORGET_MS;
   }
 
   /** A bug in one room must not keep the others from their rounds. */
@@ -418,7 +424,7 @@ export class Rooms {
     try {
       await round();
     } catch (error) {
-      this.#telemetry.service.taskFailed(`rounds of room ${videoId}`, error);
+      this.telemetry.service.taskFailed(`rounds of room ${videoId}`, error);
     }
   }
 
