@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
 import { SharedWork } from "../base/shared-work.ts";
 import { chatOf } from "../protocol/chat-key.ts";
+import { stateOf } from "../rooms/room-states.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { FORMATS, type Piece, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
@@ -111,11 +112,11 @@ export async function historyPage(
   signal: AbortSignal,
 ): Promise<Answer> {
   const found = await history.page(request, Number(limit), signal);
-  const { base, floor } = found.room;
+  const { key, base, floor, end } = found.room;
   // Behind a cursor below the floor, retention goes on to delete.
   const isKept = floor === base || (request.after ?? 0) >= floor;
   const isFinal = found.next !== null && request.after !== undefined && isKept && !isBlanking();
-  const state = rooms.stateOf(found.room);
+  const state = stateOf(end, rooms.openHere(key)?.state);
   const written = await pageBody(found, state, FORMATS[format], options, isFinal, history.slices);
   const link = linksOf(query, found);
   return { ...written, headers: { ...(isFinal && { "cache-control": FOR_EVER }), ...(link && { link }) } };

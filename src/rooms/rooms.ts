@@ -18,7 +18,6 @@ import { positionIn } from "../serving/log-position.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
-import type { RoomRecord } from "../store/port.ts";
 import { ifUnavailable, notStored, retryRead, storeUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -26,7 +25,7 @@ import { VideoEntry } from "./entry.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
 import { endedRoom } from "./remembered-chats.ts";
 import { RoomPlaces } from "./room-places.ts";
-import { type LocalRoom, ROOM_STATES, type RoomState, stateOf } from "./room-states.ts";
+import { type LocalRoom, ROOM_STATES, type RoomState } from "./room-states.ts";
 import type { RoomSources } from "./sources.ts";
 import { endAll, windDownAll } from "./stop.ts";
 
@@ -302,11 +301,6 @@ export class Rooms {
     const { videoId, chat } = chatOf(key);
     const entry = this.#entries.get(videoId);
     return entry?.room && chatNamed(entry.room.chatType) !== chat ? undefined : entry;
-  }
-
-  /** The state of a stored room, as `RoomList.all` shows it. */
-  stateOf({ key, end }: Pick<RoomRecord, "key" | "end">): RoomState {
-    return stateOf(end, this.entryOf(key)?.roomState);
   }
 
   /** The room of a video that this instance has, open or remembered. */
