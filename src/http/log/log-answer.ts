@@ -1,6 +1,6 @@
 /** The answers of a log: what their headers say of the place that a reader has reached, and to caches. */
 import { itemJson } from "../../serving/history/formats.ts";
-import type { HistoryPage } from "../../serving/history/history.ts";
+import type { HistoryMessage } from "../../serving/history/history.ts";
 import { type LogPosition, offsetOf, positionIn, tagOf } from "../../serving/log-position.ts";
 import { gzippedTag } from "../negotiation.ts";
 
@@ -30,7 +30,7 @@ export interface LogPart {
   /** The newest cursor of the room, if deletions change its stored messages. */
   blankedBy: number | undefined;
   /** The messages after the position, perhaps beyond `end`. */
-  messages: Iterable<HistoryPage["messages"][number]>;
+  messages: Iterable<HistoryMessage>;
 }
 
 /** What a long poll is answered. */
@@ -107,7 +107,7 @@ function place(next: number, isUpToDate: boolean, isClosed: boolean): Record<str
 
 /** The items of a page up to the end of the log, and the cursor behind them. */
 function pageOf(
-  messages: Iterable<HistoryPage["messages"][number]>,
+  messages: Iterable<HistoryMessage>,
   start: number,
   end: number,
 ): { body: Buffer; next: number } {

@@ -67,11 +67,14 @@ export interface StoredTimes {
 /** In milliseconds. */
 type Span = readonly [first: number, last: number];
 
+/** A message of a page. */
+export type HistoryMessage = StoredMessage;
+
 export interface HistoryPage {
   room: RoomRecord;
   /** The chats of the video that are stored. */
   chats: readonly Chat[];
-  messages: StoredMessage[];
+  messages: HistoryMessage[];
   /** The `after` of the next page; null at the upper bound: the head, `before` or `to`. */
   next: number | null;
   /**
