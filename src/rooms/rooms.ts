@@ -409,7 +409,10 @@ export class Rooms {
   /** One room at a time, because each asks the store, or the origin of an edge. */
   async #forgetDeleted(): Promise<void> {
     this.#forgetAt = Number.POSITIVE_INFINITY;
-    for (const room of [...this.#openRooms()]) await this.#roundOf(room, () => room.forgetDeleted());
+    for (const room of [...this.#openRooms()]) {
+      if (this.stopped.aborted) return;
+      await this.#roundOf(room, () => room.forgetDeleted());
+    }
     this.#forgetAt = this.clock.monotonic() + FORGET_MS;
   }
 
