@@ -168,10 +168,12 @@ export class Gate {
   #next(now: number): Queued | undefined {
     if (this.#lanes.areFull) return undefined; // saves a search: the next answer leads here again
     const first = new Map<Lane, { call: Queued; key: number }>();
+    const pollKeys: number[] = [];
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
       const { lane } = call.waiting;
       const key = call.waiting.sortKey(now);
+      if (lane === "poll") pollKeys.push(key);
       const other = first.get(lane);
       if (!other) first.set(lane, { call, key });
       else if (key < other.key) {
@@ -179,9 +181,15 @@ export class Gate {
         other.key = key;
       }
     }
-    const slackMs = (first.get("poll")?.key ?? Number.POSITIVE_INFINITY) - now;
-    const lane = this.#lanes.next(first, slackMs / this.#settings.spacingMs);
+    const lane = this.#lanes.next(first, this.#slack(pollKeys, now));
     return lane && first.get(lane)?.call;
+  }
+
+  /** The number of other calls that can start before one of these polls, sorted by key, is too late. */
+  #slack(pollKeys: readonly number[], now: number): number {
+    const { spacingMs } = this.#settings;
+    const sorted = pollKeys.toSorted((one, other) => one - other);
+    return Math.min(...sorted.map((key, before) => (key - now) / spacingMs - before));
   }
 
   /** Before this time no call may start. */

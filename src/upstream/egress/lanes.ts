@@ -18,13 +18,14 @@ const TURNS = { opening: 2, caller: 2, recovery: 2, retry: 2, look: 3, replay: 4
 const CALLS_BEFORE_LOOK = 4;
 
 /**
- * Maximum polls in a row while others wait. `slack`: the number of calls that can start before the next poll
- * is too late. Three polls are 3/4 of all calls; `ChatLoad` plans fewer for polls. A poll that is much too
- * late (below -1) makes others wait no longer.
+ * Maximum polls in a row while others wait. `slack`: the number of other calls that can start before a poll
+ * is too late. Three polls are 3/4 of all calls; `ChatLoad` plans fewer for polls. Another call waits already
+ * at a slack below 2, as polls that become due meanwhile may be more urgent. Polls that are much too late
+ * (below -1) make others wait no longer.
  */
 function maxPolls(slack: number): number {
   if (slack >= 4) return 1;
-  return slack < 1 && slack > -1 ? 12 : 3;
+  return slack < 2 && slack > -1 ? 12 : 3;
 }
 
 export class Lanes {
@@ -64,7 +65,7 @@ export class Lanes {
     return !this.#hasSlot("poll");
   }
 
-  /** The waiting lane that may start a call now. `slack`: that of the next poll, as in `maxPolls`. */
+  /** The waiting lane that may start a call now. `slack`: as in `maxPolls`. */
   next(waiting: ReadonlyMap<Lane, unknown>, slack: number): Lane | undefined {
     const isPollsTurn = this.#pollsInARow < maxPolls(slack);
     const isLooksTurn = this.#others - this.#lastOf.look >= CALLS_BEFORE_LOOK;

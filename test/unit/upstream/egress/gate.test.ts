@@ -125,6 +125,18 @@ describe("fairness", () => {
     assert.equal(starts.findIndex(({ name }) => name === "late") <= 1, true);
   });
 
+  it("starts no other call if a poll behind others would be too late", async () => {
+    const { clock, call, starts } = gateBench();
+    const asked = Array.from({ length: 6 }, (_, i) => call(`poll ${i}`, { dueAt: 0, toleranceMs: 1500 }));
+    asked.push(call("opening", { lane: "opening", dueAt: -1000 }));
+    await clock.advance(4000);
+    await Promise.all(asked);
+    assert.deepEqual(
+      starts.map(({ name }) => name),
+      ["poll 0", "poll 1", "poll 2", "poll 3", "poll 4", "poll 5", "opening"],
+    );
+  });
+
   it("lets the calls of an opening through between hundreds of overdue polls", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));
