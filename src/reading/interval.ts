@@ -49,8 +49,8 @@ export function intervalAfter(
 }
 
 /**
- * The interval before a call that may exceed the tolerance by `excessMs`. It is shorter than `intervalMs` if
- * the answer would otherwise come too late for the upstream's window.
+ * The interval before a call that may be answered `excessMs` later than is tolerated. It is shorter than
+ * `intervalMs` if the answer would otherwise come too late for the upstream's window.
  */
 export function intervalBefore(
   excessMs: number,

@@ -81,7 +81,8 @@ export class PollSchedule {
 
   /** From the start of the last poll to the start of the next one, in milliseconds; 0 if not known. */
   get startToStartMs(): number {
-    return intervalBefore(this.#slowCalls.excessMs, this.#intervalMs, this.#parts.settings);
+    const { egress, settings } = this.#parts;
+    return intervalBefore(this.#slowCalls.excessMs + egress.earlierMs, this.#intervalMs, settings);
   }
 
   /** An answer came. `pageItems`: of the page that gave this poll's token, if any. */

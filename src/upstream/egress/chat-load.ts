@@ -16,6 +16,8 @@ const POLLS_SHARE = 0.7;
 const USUAL_INTERVAL_MS = 9000;
 /** Response times vary: the time between polls stays below the upstream's window by this margin. */
 const MARGIN_MS = 500;
+/** The number of calls that may start between the due time of a poll and its start. */
+const CALLS_BEFORE_POLL = 2;
 
 interface ChatLoadSettings {
   /** Minimum time between the starts of two calls. */
@@ -67,6 +69,15 @@ export class ChatLoad {
     return 1000 * sum(this.#live.map((demand) => this.#minPollsPerMs(demand)));
   }
 
+  /**
+   * By how much polls must be due before `USUAL_INTERVAL_MS` is over, so that other calls may start first; 0
+   * while the calls are close together. In milliseconds.
+   */
+  get earlierMs(): number {
+    const { spacingMs, maxLatenessMs } = this.#settings;
+    return Math.max(0, Math.min(CALLS_BEFORE_POLL * spacingMs, maxLatenessMs) - MARGIN_MS);
+  }
+
   /** How late a poll of the room may start without loss, in milliseconds. */
   toleranceMs(room: string): number {
     const demand = this.#rooms.get(room);
@@ -109,7 +120,7 @@ export class ChatLoad {
   /** The mean interval of the live chats whose interval is known. */
   get #usualIntervalMs(): number {
     const known = this.#live.flatMap(({ intervalMs }) => intervalMs ?? []);
-    return known.length > 0 ? sum(known) / known.length : USUAL_INTERVAL_MS;
+    return known.length > 0 ? sum(known) / known.length : USUAL_INTERVAL_MS - this.earlierMs;
   }
 
   #toleranceMs({ intervalMs = this.#usualIntervalMs, windowMs }: Demand): number {
@@ -118,6 +129,8 @@ export class ChatLoad {
     return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
   }
 
+    return 1000 * sum(this.#live.map((demand) => this.#minPollsPerMs(demand)));
+  }
   #minPollsPerMs(demand: Demand): number {
     const { spacingMs } = this.#settings;
     const { intervalMs = this.#usualIntervalMs } = demand;
@@ -126,6 +139,8 @@ export class ChatLoad {
     // polls sooner.
     const blockedMs = toleranceMs < spacingMs ? spacingMs : 0;
     return 1 / Math.max(1, intervalMs + toleranceMs - blockedMs);
+  }
+    return sum(live.map((demand) => this.#minPollsPerMs(demand))) * this.#settings.spacingMs;
   }
 
   /** The share of the gate's calls that these chats need. */

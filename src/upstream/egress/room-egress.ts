@@ -97,6 +97,11 @@ export class RoomEgress {
     };
   }
 
+  /** See `ChatLoad.earlierMs`. */
+  get earlierMs(): number {
+    return this.#egress.load.earlierMs;
+  }
+
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
   cooldownLeftMs(isPage: boolean): number {
     return this.#egress.cooldownLeftMs(isPage);

@@ -44,6 +44,7 @@ describe("live chats are accepted as long as all can be read in time", () => {
     ["polled every 9 s: polls may be half a second late", {}, 9000, WINDOW_MS, 26],
     ["half the spacing carries twice as many", { spacingMs: 125 }, 9000, WINDOW_MS, 53],
     ["twice the spacing carries half as many", { spacingMs: 500 }, 9000, WINDOW_MS, 13],
+    ["polled earlier at four times the spacing", { spacingMs: 1000 }, 7500, WINDOW_MS, 6],
     ["no spacing, no limit", { spacingMs: 0 }, 9000, WINDOW_MS, 200],
     ["less lateness, fewer rooms", { maxLatenessMs: 1000 }, 2000, WINDOW_MS, 8],
     ["an interval beyond the window is no reason to refuse", {}, 12_000, WINDOW_MS, 47],
@@ -103,10 +104,10 @@ describe("live chats are accepted as long as all can be read in time", () => {
 it("a viewer of a chat that cannot be read in time is refused, and those of open chats stay", async () => {
   const relay = new VirtualRelay({ settings: { RELAY_GATE_SPACING_MS: "1000" } });
   const viewers: VirtualViewer[] = [];
-  for (let i = 0; i < 5; i++) viewers.push(await relay.enter({ videoId: newChat(relay, i).videoId }));
-  const { code, message, retryAfterMs } = await relay.refusal({ videoId: newChat(relay, 5).videoId });
+  for (let i = 0; i < 6; i++) viewers.push(await relay.enter({ videoId: newChat(relay, i).videoId }));
+  const { code, message, retryAfterMs } = await relay.refusal({ videoId: newChat(relay, 6).videoId });
   assert.deepEqual([code, retryAfterMs], ["CAPACITY", 30_000]);
-  assert.match(message, /^At capacity with 5 live chats on this address: one more would delay/);
+  assert.match(message, /^At capacity with 6 live chats on this address: one more would delay/);
   await relay.advance(30_000);
   for (const { ids, sink } of viewers) assert.deepEqual([ids.length, sink.closedBy], [1, undefined]);
 });
@@ -170,9 +171,17 @@ describe("one address loses nothing of an upstream that keeps 10 s, and refuses 
       rooms: 40,
       timeoutsMs: MIXED,
       arrivalMs: 30_000,
-      read: 11,
+      read: 12,
       replays: 2,
       settings: { RELAY_GATE_SPACING_MS: "500" },
+    },
+    {
+      rooms: 20,
+      timeoutsMs: MIXED,
+      arrivalMs: 30_000,
+      read: 6,
+      replays: 2,
+      settings: { RELAY_GATE_SPACING_MS: "1000" },
     },
   ];
   for (const { read, ...asked } of rows) {
