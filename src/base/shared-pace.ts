@@ -31,4 +31,6 @@ export interface Reservation {
   pageCooldownMs: number;
   /** The minimum demand of the other instances' rooms. */
   othersPollsPerSecond: number;
+  /** The number of other instances that have called lately. */
+  otherInstances: number;
 }

@@ -6,9 +6,11 @@ import { describe, it, type TestContext } from "node:test";
 import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { run } from "../chaos/cluster/postgres.ts";
+import { clockedPostgres } from "../support/clocked-postgres.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";
 import { startRelay } from "../support/relay.ts";
+import { wallAt } from "../support/store-subject.ts";
 import { Stream, streamUrl } from "../support/stream.ts";
 
 const SPACING_MS = 60;
@@ -91,6 +93,23 @@ describe("an egress that instances share by its name", { skip, timeout: 300_000,
     const refused = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));
     assert.equal(refused.status, 503);
     assert.match(await refused.text(), /At capacity with 1 live chat on this address/);
+  });
+
+  it("tells each instance how many others call, and what their rooms need", async (t) => {
+    const { open } = await clockedPostgres(t, server as PostgresServer, wallAt(Date.now()));
+    const reserve = async (pollsPerSecond: number) => {
+      const pace = (await open()).paceOf("office");
+      const reserved = await pace?.reserve({ spacingMs: 1, aheadMs: 0, pollsPerSecond });
+      return [reserved?.otherInstances, reserved?.othersPollsPerSecond];
+    };
+    assert.deepEqual(
+      [await reserve(2), await reserve(0.5), await reserve(1)],
+      [
+        [0, 0],
+        [1, 2],
+        [2, 2.5],
+      ],
+    );
   });
 
   it("keeps its own spacing if nothing can be reserved", async (t) => {

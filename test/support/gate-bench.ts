@@ -1,4 +1,5 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
+import type { Clock } from "../../src/base/clock.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ChatLoad } from "../../src/upstream/egress/chat-load.ts";
@@ -28,12 +29,12 @@ interface Wishes {
   fails?: UpstreamError;
 }
 
-/** A gate on a clock of its own, with calls that take as long and end as a test wishes. */
-export function gateBench(
+/** A gate on a clock of its own by default, with calls that take as long and end as a test wishes. */
+export function gateBench<C extends Clock = FakeClock>(
   settings: Partial<GateSettings> = {},
   telemetry = new Telemetry(silentLog),
   egress = "direct",
-  clock = new FakeClock(),
+  clock = new FakeClock() as Clock as C,
 ) {
   const gateSettings = { ...SETTINGS, ...settings };
   const load = new ChatLoad(gateSettings);

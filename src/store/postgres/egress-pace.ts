@@ -28,14 +28,16 @@ const RESERVE = `with demand as (
     on conflict (name) do update set next_at = $3 * interval '1 ms' + greatest(
       least(e.next_at, clock_timestamp() + interval '1 minute'), clock_timestamp() + $5 * interval '1 ms')
     returning next_at - $3 * interval '1 ms' as at, cooldown_until, pages_until
+  ), others as (
+    select count(*)::int as instances, coalesce(sum(polls_per_second), 0)::float8 as polls
+    from egress_demand where name = $1 and instance <> $2 and until > clock_timestamp()
   )
   select (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
     (extract(epoch from at) * 1000)::float8 as "startAt",
     ${leftMs("cooldown_until")} as "cooldownMs",
     ${leftMs("pages_until")} as "pageCooldownMs",
-    (select coalesce(sum(polls_per_second), 0) from egress_demand
-      where name = $1 and instance <> $2 and until > clock_timestamp())::float8 as "othersPollsPerSecond"
-  from turn`;
+    polls as "othersPollsPerSecond", instances as "otherInstances"
+  from turn, others`;
 
 const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages_until)
   select $1, clock_timestamp(), case when $3 then '-infinity' else until end, case when $3 then until else '-infinity' end

@@ -18,6 +18,10 @@ const USUAL_INTERVAL_MS = 9000;
 const MARGIN_MS = 500;
 /** The number of calls that may start between the due time of a poll and its start. */
 const CALLS_BEFORE_POLL = 2;
+/** The minimum share of calls for others than polls, however many polls the rooms need. */
+const LEAST_SHARE = 0.1;
+/** The share of calls that stays free where instances share an egress: without it, each waits for all others. */
+const FREE_SHARE = 0.15;
 
 interface ChatLoadSettings {
   /** Minimum time between the starts of two calls. */
@@ -42,6 +46,8 @@ export class ChatLoad {
   readonly #rooms = new Map<string, Demand>();
   /** The minimum that the rooms of other instances need of the same egress. */
   othersPollsPerSecond = 0;
+  /** The number of other instances that call on it. */
+  otherInstances = 0;
 
   constructor(settings: ChatLoadSettings) {
     this.#settings = settings;
@@ -76,6 +82,20 @@ export class ChatLoad {
   get earlierMs(): number {
     const { spacingMs, maxLatenessMs } = this.#settings;
     return Math.max(0, Math.min(CALLS_BEFORE_POLL * spacingMs, maxLatenessMs) - MARGIN_MS);
+  }
+
+  /**
+   * The mean time between this instance's calls other than polls, in milliseconds; 0 if no other instance has
+   * live chats. Instances take turns at a shared egress, whatever their calls are: so those other than polls
+   * must not use more than the polls of all instances leave.
+   */
+  get nonPollEveryMs(): number {
+    if (this.othersPollsPerSecond === 0) return 0;
+    const { spacingMs } = this.#settings;
+    const polls = (this.othersPollsPerSecond + this.minPollsPerSecond) / 1000;
+    return (
+      (spacingMs * (1 + this.otherInstances)) / Math.max(LEAST_SHARE, 1 - FREE_SHARE - polls * spacingMs)
+    );
   }
 
   /** How late a poll of the room may start without loss, in milliseconds. */
@@ -129,8 +149,6 @@ export class ChatLoad {
     return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
   }
 
-    return 1000 * sum(this.#live.map((demand) => this.#minPollsPerMs(demand)));
-  }
   #minPollsPerMs(demand: Demand): number {
     const { spacingMs } = this.#settings;
     const { intervalMs = this.#usualIntervalMs } = demand;
@@ -139,8 +157,6 @@ export class ChatLoad {
     // polls sooner.
     const blockedMs = toleranceMs < spacingMs ? spacingMs : 0;
     return 1 / Math.max(1, intervalMs + toleranceMs - blockedMs);
-  }
-    return sum(live.map((demand) => this.#minPollsPerMs(demand))) * this.#settings.spacingMs;
   }
 
   /** The share of the gate's calls that these chats need. */

@@ -14,6 +14,8 @@ import { type Lane, Lanes } from "./lanes.ts";
 import { Reservations } from "./reservations.ts";
 
 const LATE_WARNING_INTERVAL_MS = 60_000;
+/** The calls other than polls that may start at once: those that open a room. */
+const BURST = 3;
 
 export interface GateSettings {
   /** Minimum time between the starts of two calls. */
@@ -67,6 +69,8 @@ export class Gate {
   readonly #lanes: Lanes;
   #lastStartAt = Number.NEGATIVE_INFINITY;
   #openingLandedAt = Number.NEGATIVE_INFINITY;
+  /** Before this time only polls may start: see `ChatLoad.nonPollEveryMs`. */
+  #nonPollAt = Number.NEGATIVE_INFINITY;
   /** When the gate wakes by itself. */
   #wakesAt = Number.POSITIVE_INFINITY;
   readonly #closed = new AbortController();
@@ -151,7 +155,7 @@ export class Gate {
       }
       const call = this.#next(now);
       if (!call) {
-        if (this.#pageCooldown.until > now) this.#wakeAt(this.#pageCooldown.until, now);
+        for (const at of [this.#pageCooldown.until, this.#nonPollAt]) if (at > now) this.#wakeAt(at, now);
         return;
       }
       const mayStartAt = this.#mayStartAt(call.waiting.lane, now);
@@ -169,9 +173,12 @@ export class Gate {
     if (this.#lanes.areFull) return undefined; // saves a search: the next answer leads here again
     const first = new Map<Lane, { call: Queued; key: number }>();
     const pollKeys: number[] = [];
+    if (this.#nonPollAt > now) this.#nonPollAt = Math.min(this.#nonPollAt, now + this.#load.nonPollEveryMs);
+    const nonPollsWait = this.#nonPollAt > now;
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
       const { lane } = call.waiting;
+      if (lane !== "poll" && nonPollsWait) continue;
       const key = call.waiting.sortKey(now);
       if (lane === "poll") pollKeys.push(key);
       const other = first.get(lane);
@@ -221,6 +228,10 @@ export class Gate {
     this.#queue.delete(call);
     this.#lanes.started(lane);
     this.#lastStartAt = now;
+    if (lane !== "poll") {
+      const everyMs = this.#load.nonPollEveryMs;
+      this.#nonPollAt = Math.max(this.#nonPollAt, now - (BURST - 1) * everyMs) + everyMs;
+    }
     // Time in a cooldown does not count as lateness.
     const lateMs = Math.max(0, now - Math.max(dueAt, this.#cooldownUntil(call.isPage)));
     this.#telemetry.upstream.callStarted(this.#egress, lane, lateMs);
@@ -278,6 +289,7 @@ export class Gate {
   #onReserved(reservation: Reservation | undefined): void {
     if (reservation) {
       this.#load.othersPollsPerSecond = reservation.othersPollsPerSecond;
+      this.#load.otherInstances = reservation.otherInstances;
       if (this.#cooldown.adopt(reservation.cooldownMs)) this.#refuseImpatient();
       if (this.#pageCooldown.adopt(reservation.pageCooldownMs)) this.#refuseImpatient(true);
     }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
+import type { FakeClock } from "../../../support/fake-clock.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 
 const throttled = (retryAfterMs?: number) => new UpstreamError("throttled", "slow down", { retryAfterMs });
@@ -103,7 +104,7 @@ describe("upstream throttling: every room pauses", () => {
 
 describe("only pages cool down if a page was throttled", () => {
   const page = { lane: "recovery", isPage: true, kind: "/watch" } as const;
-  const hit = async ({ clock, call }: ReturnType<typeof gateBench>, wishes: object) => {
+  const hit = async ({ clock, call }: ReturnType<typeof gateBench<FakeClock>>, wishes: object) => {
     const rejected = assert.rejects(call("hit", { fails: throttled(), ...wishes }), isThrottled);
     await clock.advance(10);
     await rejected;

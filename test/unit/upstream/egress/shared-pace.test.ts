@@ -55,7 +55,7 @@ async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
         const startAt = Math.max(nextAt, now + aheadMs);
         nextAt = startAt + spacingMs;
         await clock.sleep(backMs);
-        return { now, startAt, cooldownMs: 0, pageCooldownMs: 0, othersPollsPerSecond: 0 };
+        return { now, startAt, cooldownMs: 0, pageCooldownMs: 0, othersPollsPerSecond: 0, otherInstances: 0 };
       },
       coolDown: async () => {},
     };
