@@ -2,17 +2,17 @@
  * The waits before a stream of the origin is opened again: each is partly random, because the streams of all
  * rooms and channels break together, and at least as long as the origin has asked for.
  */
+import { backoffMs } from "../base/backoff.ts";
 import { type Clock, pause } from "../base/clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 5000;
+const WAITS = { firstMs: 500, maxMs: 5000 };
 /** Maximum wait that the origin can ask for. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
 export class ReopenWaits {
   readonly #clock: Clock;
-  #maxMs = FIRST_WAIT_MS;
+  #tries = 0;
   #leastMs = 0;
 
   constructor(clock: Clock) {
@@ -24,15 +24,14 @@ export class ReopenWaits {
    * aborts.
    */
   async next(signal: AbortSignal): Promise<void> {
-    const ms = Math.max(this.#leastMs, this.#maxMs * this.#clock.random());
-    this.#maxMs = Math.min(MAX_WAIT_MS, 2 * this.#maxMs);
+    const ms = Math.max(this.#leastMs, backoffMs(WAITS, this.#tries++) * this.#clock.random());
     this.#leastMs = 0;
     await pause(this.#clock, ms, signal);
   }
 
   /** The stream was opened, so the next wait is a short one. */
   opened(): void {
-    this.#maxMs = FIRST_WAIT_MS;
+    this.#tries = 0;
   }
 
   /** The stream could not be opened, or broke. */

@@ -4,6 +4,7 @@
  * `next`, once, and after all other calls. The answer is kept, even if it says nothing; without one, it asks
  * again after a minute, and then after twice the last wait.
  */
+import { backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import { CHATS } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
@@ -21,8 +22,8 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 
 /** The calls of the opening, and the first polls, come before. */
 const ASK_AFTER_MS = 2000;
-/** The first wait after a call that failed. */
-const RETRY_MS = 60_000;
+/** The waits after calls that failed. */
+const RETRY_WAITS = { firstMs: 60_000, maxMs: Number.POSITIVE_INFINITY };
 
 type VideoStore = Pick<Store, "getRoom" | "setVideo">;
 
@@ -56,7 +57,7 @@ export class AboutVideo {
   readonly #parts: AboutVideoParts;
   /** On the monotonic clock; infinite while it is asked, and once that is done. */
   #askAt: number;
-  #retryMs = RETRY_MS;
+  #failures = 0;
 
   constructor(videoId: string, parts: AboutVideoParts) {
     this.#videoId = videoId;
@@ -88,7 +89,6 @@ export class AboutVideo {
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
     }
-    this.#askAt = this.#parts.clock.monotonic() + this.#retryMs;
-    this.#retryMs *= 2;
+    this.#askAt = this.#parts.clock.monotonic() + backoffMs(RETRY_WAITS, this.#failures++);
   }
 }

@@ -2,6 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
+import { backoffMs, jitteredMs } from "../base/backoff.ts";
 import { answeredNow, type CallStart, type CallTimes, type Clock, pause, startedNow } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
@@ -441,8 +442,8 @@ export class Poller {
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
-    const backoffMs = Math.min(settings.pollMaxMs, settings.pollMinMs * 2 ** (this.#failures - 1));
-    return { delayMs: backoffMs * (0.5 + clock.random() / 2) };
+    const waits = { firstMs: settings.pollMinMs, maxMs: settings.pollMaxMs };
+    return { delayMs: jitteredMs(backoffMs(waits, this.#failures - 1), clock) };
   }
 
   async #end(gap: Gap | undefined, signal: AbortSignal): Promise<"over"> {

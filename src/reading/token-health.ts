@@ -2,6 +2,7 @@
  * Suspects the token of a live chat: some tokens bring nothing, without an error, from some moment on or from
  * the first poll. Then it is worth loading a fresh page, but not often: the chat may only be quiet.
  */
+import { backoffMs } from "../base/backoff.ts";
 
 /** How long the token of a lively chat may bring nothing before it is suspected, in milliseconds. */
 export const SUSPECT_AFTER_MS = 60_000;
@@ -16,7 +17,9 @@ const MIN_EMPTY_POLLS = 20;
 
 export class TokenHealth {
   readonly #suspectMs: number;
-  #waitMs: number;
+  /** How long it may bring nothing before the first page is loaded, and the pages loaded since. */
+  #firstMs: number;
+  #pages = 0;
   #emptyPolls = 0;
   /** When something new last came, a page was last requested, or reading began. */
   #since: number;
@@ -25,7 +28,7 @@ export class TokenHealth {
 
   constructor(suspectMs: number, now: number) {
     this.#suspectMs = suspectMs;
-    this.#waitMs = UNPROVED_FACTOR * suspectMs;
+    this.#firstMs = UNPROVED_FACTOR * suspectMs;
     this.#since = now;
     this.#newAt = now;
   }
@@ -37,7 +40,8 @@ export class TokenHealth {
     this.#emptyPolls = 0;
     this.#since = now;
     this.#newAt = now;
-    this.#waitMs = this.#suspectMs;
+    this.#firstMs = this.#suspectMs;
+    this.#pages = 0;
   }
 
   /** Whether nothing new has come for minutes. */
@@ -47,13 +51,14 @@ export class TokenHealth {
 
   /** Whether the token may be dead, so that a fresh page should be loaded now. */
   isSuspect(now: number): boolean {
-    return this.#emptyPolls >= MIN_EMPTY_POLLS && now - this.#since >= this.#waitMs;
+    const waitMs = backoffMs({ firstMs: this.#firstMs, maxMs: MAX_WAIT_MS }, this.#pages);
+    return this.#emptyPolls >= MIN_EMPTY_POLLS && now - this.#since >= waitMs;
   }
 
   /** A page was requested: the token is suspected again after twice the wait. */
   pageAsked(now: number): void {
     this.#emptyPolls = 0;
     this.#since = now;
-    this.#waitMs = Math.min(MAX_WAIT_MS, 2 * this.#waitMs);
+    this.#pages += 1;
   }
 }

@@ -1,4 +1,5 @@
 /** Loops that run in the background: a bug in one must neither end it nor the process, nor fill the log. */
+import { backoffMs } from "../base/backoff.ts";
 import { type Clock, pause } from "../base/clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
@@ -13,8 +14,7 @@ const AGAIN_MS = 1000;
  * After a line in the log, this long, failures are only counted. The time doubles with each line, up to the
  * maximum, and is the first again once the loop has not failed for the maximum.
  */
-const FIRST_QUIET_MS = 10_000;
-const MAX_QUIET_MS = 3_600_000;
+const QUIET = { firstMs: 10_000, maxMs: 3_600_000 };
 
 /**
  * Runs `loop`, which ends with the signal or when its work is done. If it fails, that is a bug: it is
@@ -26,7 +26,7 @@ export async function background(
   signal: AbortSignal,
   loop: () => Promise<void>,
 ): Promise<void> {
-  let quietMs = FIRST_QUIET_MS;
+  let lines = 0;
   let quietUntil = Number.NEGATIVE_INFINITY;
   let failedAt = Number.NEGATIVE_INFINITY;
   let unlogged = 0;
@@ -36,15 +36,14 @@ export async function background(
     } catch (error) {
       if (signal.aborted) return;
       const now = clock.monotonic();
-      if (now - failedAt >= MAX_QUIET_MS) quietMs = FIRST_QUIET_MS;
+      if (now - failedAt >= QUIET.maxMs) lines = 0;
       failedAt = now;
       unlogged += 1;
       const isLogged = now >= quietUntil;
       telemetry.service.taskFailed(task, error, isLogged ? unlogged : 0);
       if (isLogged) {
         unlogged = 0;
-        quietUntil = now + quietMs;
-        quietMs = Math.min(MAX_QUIET_MS, 2 * quietMs);
+        quietUntil = now + backoffMs(QUIET, lines++);
       }
       await pause(clock, AGAIN_MS, signal);
     }

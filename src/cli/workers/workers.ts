@@ -8,10 +8,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { extname } from "node:path";
 import type { FastifyInstance } from "fastify";
+import { backoffMs } from "../../base/backoff.ts";
 import { after, type Clock } from "../../base/clock.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import { IS_ONE_FILE } from "../../base/own-files.ts";
-import type { RetryWaits } from "../../base/retry.ts";
 import { SubjectCounts } from "../../http/access/viewer-places.ts";
 import { createServer, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -27,7 +27,7 @@ const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.
 /** Until the worker is loaded, Node.js would open its debugger at a SIGUSR1. One file has these already. */
 const OPTIONS = [...process.execArgv, "--disable-sigusr1", ...ENGINE_OPTIONS];
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
-const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
+const RESTARTS = { firstMs: 250, maxMs: 30_000 };
 /**
  * Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs.
  */
@@ -120,15 +120,16 @@ export class Workers {
     await this.#private?.close();
   }
 
-  /** `retryMs`: the wait before the next start, should this one fail. */
-  #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
+  /** `failures`: how many starts have failed just before. */
+  #run(name: string, config: EdgeConfig, failures = 0): void {
     const execArgv = IS_ONE_FILE ? [] : OPTIONS;
     const process = fork(WORKER, { serialization: "advanced", execArgv });
     const running: Running = { process, isListening: false, counts: [], places: new Map() };
     this.#running.set(name, running);
     let refusal: string | undefined;
     const ended = (why: string) => {
-      const waitMs = running.isListening ? RESTARTS.firstMs : retryMs;
+      const before = running.isListening ? 0 : failures;
+      const waitMs = backoffMs(RESTARTS, before);
       running.isListening = false;
       this.#countsBefore = sumOfCounts(this.#countsBefore, running.counts);
       running.counts = [];
@@ -136,8 +137,7 @@ export class Workers {
       running.places.clear();
       if (this.#stopped.signal.aborted) return;
       this.#telemetry.service.workerDied(name, why, waitMs);
-      const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
-      after(this.#clock, waitMs, this.#stopped.signal, again);
+      after(this.#clock, waitMs, this.#stopped.signal, () => this.#run(name, config, before + 1));
     };
     process.on("message", (message: FromWorker) => {
       if (message.kind === "listening") running.isListening = true;

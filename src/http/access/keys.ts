@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
-import { type RetryWaits, retry } from "../../base/retry.ts";
+import { retry } from "../../base/retry.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
@@ -24,7 +24,7 @@ const MAX_KEYS = 200;
 const MAX_REDIRECTS = 3;
 const LOAD_LIMIT_MS = 5000;
 /** The waits after failures to load a set; and how long a loaded one is used before it is loaded again. */
-const RETRIES: RetryWaits = { firstMs: 1000, maxMs: 60_000 };
+const RETRIES = { firstMs: 1000, maxMs: 60_000 };
 const KEPT_MS = 3_600_000;
 /** The minimum time between two loads for the sake of unknown key ids. */
 const UNKNOWN_MS = 60_000;

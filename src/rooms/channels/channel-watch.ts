@@ -4,6 +4,7 @@
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
+import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, nap } from "../../base/clock.ts";
 import { messageOf, withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
@@ -394,9 +395,9 @@ export class ChannelWatch implements WatchedChannel {
       return;
     }
     // A channel that is known may only be out of reach for a while.
-    if (isAbsent) this.#absences += 1;
-    const absentMs = isAbsent ? settings.channelMs * 2 ** (this.#absences - 1) : 0;
-    const waitMs = Math.max(throttled?.retryAfterMs ?? 0, Math.min(absentMs, MAX_ABSENT_MS));
+    const absentWaits = { firstMs: settings.channelMs, maxMs: MAX_ABSENT_MS };
+    const absentMs = isAbsent ? backoffMs(absentWaits, this.#absences++) : 0;
+    const waitMs = Math.max(throttled?.retryAfterMs ?? 0, absentMs);
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + waitMs);
     this.#failure = withoutStop(messageOf(error));
     this.#tryAgain();

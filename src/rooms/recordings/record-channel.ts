@@ -1,6 +1,7 @@
 /**
  * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
  */
+import { backoffMs } from "../../base/backoff.ts";
 import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
 import { isOver } from "../../protocol/chat.ts";
@@ -27,8 +28,8 @@ import {
 
 /** How many rooms may be among those that were being recorded when the service stopped. */
 const NEWEST_ROOMS = 1000;
-/** The longest wait before a channel that does not exist is looked at again. */
-const MAX_RETRY_CHANNEL_MS = 600_000;
+/** The waits before a channel that does not exist is looked at again. */
+const ABSENT_WAITS = { firstMs: RETRY_MS, maxMs: 600_000 };
 
 /**
  * Records a channel: first the broadcasts that the last run did not finish, then live ones, and scheduled
@@ -84,20 +85,18 @@ async function follow(
   seen: (view: ChannelView, watch: ChannelWatch) => void,
   failed: (error: unknown) => void,
 ): Promise<void> {
-  let absentMs = RETRY_MS;
+  let absences = 0;
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
     try {
       using watch = channels.watch(channel, "");
       for await (const view of watch.views(signal)) {
         seen(view, watch);
-        absentMs = RETRY_MS;
+        absences = 0;
       }
     } catch (error) {
-      if (error instanceof RelayError && error.code === "NO_LIVE_CHAT") {
-        retryMs = absentMs;
-        absentMs = Math.min(MAX_RETRY_CHANNEL_MS, 2 * absentMs);
-      }
+      if (error instanceof RelayError && error.code === "NO_LIVE_CHAT")
+        retryMs = backoffMs(ABSENT_WAITS, absences++);
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, retryMs);
         failed(error);

@@ -9,6 +9,7 @@
  * If no room can make a trial, the breaker itself requests a small page: without rooms, and while no egress
  * reaches the upstream (`EgressPool.isCutOff`).
  */
+import { backoffMs, jitteredMs } from "../../base/backoff.ts";
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -222,8 +223,7 @@ export class Breaker {
       outage.isSilent = isSilent;
     }
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
-    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** outage.trials) * (0.5 + this.#clock.random() / 2);
-    outage.trials += 1;
+    const waitMs = jitteredMs(backoffMs({ firstMs: FIRST_WAIT_MS, maxMs }, outage.trials++), this.#clock);
     outage.trialDueAt = outage.trialBeganAt + (outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
     outage.isHurried = false;
     this.#advance();

@@ -3,6 +3,7 @@
  * continues. The doubling restarts once the throttled kind of call succeeds, or after as much time without
  * throttling as the last pause took.
  */
+import { type BackoffWaits, backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 
 /** The longest pause that doubling reaches. */
@@ -23,7 +24,7 @@ interface Throttled {
 
 export class Cooldown {
   readonly #clock: Clock;
-  readonly #firstMs: number;
+  readonly #waits: BackoffWaits;
   #beganAt = Number.NEGATIVE_INFINITY;
   #until = Number.NEGATIVE_INFINITY;
   #count = 0;
@@ -32,7 +33,7 @@ export class Cooldown {
   /** `firstMs`: the first pause if the upstream asks for none. */
   constructor(clock: Clock, firstMs: number) {
     this.#clock = clock;
-    this.#firstMs = firstMs;
+    this.#waits = { firstMs, maxMs: MAX_COOLDOWN_MS };
   }
 
   /** The end of the pause, on the monotonic clock. */
@@ -52,7 +53,7 @@ export class Cooldown {
     const goesOn = startedAt >= this.#beganAt;
     if (!goesOn && retryAfterMs === undefined) return false;
     if (now - this.#until > this.#until - this.#beganAt) this.#count = 0;
-    const doubled = Math.min(MAX_COOLDOWN_MS, this.#firstMs * 2 ** this.#count);
+    const doubled = backoffMs(this.#waits, this.#count);
     const until = now + (retryAfterMs === undefined ? doubled : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
     if (goesOn) {
       this.#count += 1;
