@@ -5,7 +5,7 @@ import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
 import { leftAfterEnd, type StoredChat } from "../serving/chat-choice.ts";
-import { type CursorRange, resumeCursor } from "../serving/resume.ts";
+import { belongsTo, type CursorRange } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { isUnavailable, notStored, type StoreError } from "../store/store-error.ts";
@@ -88,7 +88,7 @@ export async function reopensFor(
   if (request.reopens || (remembered.name === "absent" && asksAgain)) return true;
   if (remembered.name === "absent" && !remembered.failure && request.lastEventId !== undefined) {
     const { absence, stored } = remembered;
-    const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;
+    const holds = (range: CursorRange) => belongsTo(range, request.lastEventId);
     const [first] = stored;
     // A chat that may come back has viewers that wait for it.
     if (first && first.is !== "ended" && mayReturn(absence) && holds(first)) return true;
@@ -129,7 +129,7 @@ export async function serveFromAbsent(
   const { chat, lastEventId, log } = request;
   if (room && chat && chatNamed(room.chatType) !== chat) throw notStored(room.videoId, chat);
   const [first] = stored;
-  if (room && first && resumeCursor(first, lastEventId) !== undefined) return room.add(request);
+  if (room && first && belongsTo(first, lastEventId)) return room.add(request);
   if (failure && (lastEventId !== undefined || log !== undefined)) throw failure;
   const leftMs = until - clock.monotonic();
   throw new ChatAbsent(absence, leftMs > 0 ? leftMs : undefined);

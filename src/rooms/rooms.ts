@@ -15,6 +15,7 @@ import {
   type StoredChat,
 } from "../serving/chat-choice.ts";
 import { positionIn } from "../serving/log-position.ts";
+import { isAhead } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
@@ -218,10 +219,7 @@ export class Rooms {
    */
   async #resolveStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;
-    const position = log ?? lastEventId;
-    const isAhead = (stored: readonly StoredChat[]) =>
-      typeof position === "number" && stored.every(({ head }) => position > head);
-    const read = this.#storedNow(videoId, (stored) => !isAhead(stored));
+    const read = this.#storedNow(videoId, (stored) => !isAhead(log ?? lastEventId, stored));
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
     const ended = endedChatForViewer(stored, request, this.settings.graceMs);

@@ -8,7 +8,7 @@ import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { RoomRecord, Store } from "../store/port.ts";
 import { notStored } from "../store/store-error.ts";
-import type { CursorRange } from "./resume.ts";
+import { belongsTo, type CursorRange } from "./resume.ts";
 import type { StreamRequest } from "./room.ts";
 
 /** A chat of a video as it is stored. */
@@ -45,7 +45,7 @@ export function chatForQuery<R extends Cursors>(
   { chat, after, before }: ChatQuery,
 ): R {
   const cursors = [after, before === undefined ? undefined : before - 1];
-  const [held] = cursors.flatMap((cursor) => (cursor && chatWith(stored, cursor)) || []);
+  const [held] = cursors.flatMap((cursor) => chatWith(stored, cursor) ?? []);
   const room = chat ? stored.find((each) => isChat(each, chat)) : (held ?? stored[0]);
   if (chat && held && held !== room)
     throw new RelayError("INVALID_REQUEST", `chat: is ${chat}, but the cursor is one of the other chat.`);
@@ -63,7 +63,7 @@ export function chatForViewer(
 ): StoredChat | undefined {
   if (chat) return stored.find((each) => isChat(each, chat));
   if (log !== undefined) return stored[0];
-  return lastEventId ? chatWith(stored, lastEventId) : undefined;
+  return chatWith(stored, lastEventId);
 }
 
 /**
@@ -104,7 +104,7 @@ function isChat({ key }: Pick<StoredChat, "key">, chat: Chat): boolean {
   return chatOf(key).chat === chat;
 }
 
-/** The chat of the list that has a cursor; undefined if none has. */
-function chatWith<R extends Cursors>(stored: readonly R[], cursor: number): R | undefined {
-  return stored.find(({ base, head }) => cursor >= base && cursor <= head);
+/** The chat of the list to which a cursor belongs; undefined if to none, or, as with 0, to each. */
+function chatWith<R extends Cursors>(stored: readonly R[], cursor: number | undefined): R | undefined {
+  return cursor ? stored.find((chat) => belongsTo(chat, cursor)) : undefined;
 }

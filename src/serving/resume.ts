@@ -5,6 +5,7 @@
  * `Last-Event-ID` of 0 asks for everything, so `init.cursor` always differs from it.
  */
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
+import type { LogPosition } from "./log-position.ts";
 
 export const BACKFILL_DEFAULT = 50;
 export const BACKFILL_MAX = 500;
@@ -26,13 +27,31 @@ export function parseCursor(text: string | undefined): number | undefined {
 }
 
 /**
- * The cursor to resume after; undefined if `lastEventId` is absent or not of this room. 0 asks for
- * everything. Test: "skip nothing silently after a failover that may have lost data".
+ * Whether a client with this cursor can go on in a log: the log has given the cursor out, even if it has
+ * deleted the messages after it since. 0 asks for everything, and so belongs to each log.
+ */
+export function belongsTo({ base, head }: Pick<CursorRange, "base" | "head">, cursor?: number): boolean {
+  return cursor === 0 || (cursor !== undefined && cursor >= base && cursor <= head);
+}
+
+/**
+ * Whether a position lies beyond all that was read. Then a read that began before its client came may lack the
+ * messages before it: another instance or edge may have given the cursor out since.
+ */
+export function isAhead(
+  position: LogPosition | undefined,
+  read: readonly Pick<CursorRange, "head">[],
+): boolean {
+  return typeof position === "number" && read.every(({ head }) => position > head);
+}
+
+/**
+ * The cursor to resume after; undefined if `lastEventId` is absent or not of this room.
+ * Test: "skip nothing silently after a failover that may have lost data".
  */
 export function resumeCursor(range: CursorRange, lastEventId: number | undefined): number | undefined {
-  if (lastEventId === undefined || lastEventId > range.head) return undefined;
-  if (lastEventId >= range.floor) return lastEventId;
-  return lastEventId >= range.base || lastEventId === 0 ? range.floor : undefined;
+  if (lastEventId === undefined || !belongsTo(range, lastEventId)) return undefined;
+  return Math.max(lastEventId, range.floor);
 }
 
 /** The number of messages to begin with. In a replay, a viewer that names no `backfill` gets all messages. */

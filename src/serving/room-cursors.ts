@@ -2,6 +2,8 @@
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readVideo } from "../store/stored-video.ts";
+import type { LogPosition } from "./log-position.ts";
+import { isAhead } from "./resume.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
 import type { Tail } from "./tail.ts";
 
@@ -36,12 +38,12 @@ export class RoomCursors {
   }
 
   /**
-   * As `read`, for a viewer with a cursor. A read that was in progress when it came may not know its cursor,
-   * if another instance or edge has given it out.
+   * As `read`, for a viewer with a position: reads again if the position is ahead of a read that was in
+   * progress when it came.
    */
-  readFor(cursor: number | undefined): Promise<RoomRange> {
-    if (cursor === undefined || !this.#reading) return this.read();
-    return this.#reading.then((range) => (cursor > range.head ? this.read() : range));
+  readFor(position: LogPosition | undefined): Promise<RoomRange> {
+    if (!this.#reading) return this.read();
+    return this.#reading.then((range) => (isAhead(position, [range]) ? this.read() : range));
   }
 
   async #read(): Promise<RoomRange> {

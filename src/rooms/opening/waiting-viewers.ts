@@ -1,7 +1,7 @@
 /** The viewers and recordings that wait for one room to open, and what they require of it. */
 import type { Chat, ChatType } from "../../protocol/chat.ts";
 import { typeOfChat } from "../../protocol/chat-key.ts";
-import { type CursorRange, resumeCursor } from "../../serving/resume.ts";
+import { belongsTo, type CursorRange } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
 /**
@@ -29,8 +29,7 @@ export class WaitingViewers {
    */
   needsLiveChat(range?: CursorRange): boolean {
     const holds = ({ chat, lastEventId }: StreamRequest) =>
-      chat !== "replay" &&
-      (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
+      chat !== "replay" && (range ? belongsTo(range, lastEventId) : lastEventId !== undefined);
     return this.#requests.values().some((request) => request.isRecording || holds(request));
   }
 
