@@ -5,6 +5,7 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Fact, Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
+import type { startInTail } from "./start-in-tail.ts";
 
 export interface RoomRange extends CursorRange {
   /** As in `RoomRecord`; absent if the log belongs to another instance. */
@@ -14,11 +15,10 @@ export interface RoomRange extends CursorRange {
 /** The log of rooms as their viewers read it. */
 export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {
   /**
-   * Whether the log belongs to another instance. Then a room finds a viewer's start in its own tail if
-   * possible, which saves a request. If the log is a store, the room always asks the store, because the tail
-   * may hold messages that have been deleted there because of their age.
+   * If the log belongs to another instance: finds a viewer's start in its room's own tail, which saves a
+   * request. A store has no such method, because the tail may hold messages that it has deleted meanwhile.
    */
-  readonly isRemote?: boolean;
+  readonly startInTail?: typeof startInTail;
   /** If it belongs to another instance: what that has said of the video. */
   readonly video?: VideoFacts | undefined;
   /** If it belongs to another instance: asks that for `video`, if it is not known. Never rejects. */

@@ -12,7 +12,7 @@ import { backfillCount, resumeCursor } from "./resume.ts";
 import type { Room } from "./room.ts";
 import type { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
-import { type Beginning, type HistoryEnd, positionInTail, startInTail } from "./start-in-tail.ts";
+import { type Beginning, type HistoryEnd, positionInTail } from "./start-in-tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
 export class Starts {
@@ -48,15 +48,14 @@ export class Starts {
 
   #inTail(beginning: Beginning, historyEnd?: HistoryEnd, isAway?: boolean): number | undefined {
     if (beginning.log !== undefined) return positionInTail(this.#room, beginning.log, historyEnd);
-    return this.#log.isRemote ? startInTail(this.#room, beginning, historyEnd, isAway) : undefined;
+    return this.#log.startInTail?.(this.#room, beginning, historyEnd, isAway);
   }
 
   async #inLog(
     { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
     historyEnd?: HistoryEnd,
   ) {
-    const asked = log ?? lastEventId;
-    const range = await this.#cursors.readFor(typeof asked === "number" ? asked : undefined);
+    const range = await this.#cursors.readFor(log ?? lastEventId);
     const { key, chatType, tail, closedAt } = this.#room;
     const { floor, head } = range;
     if (log !== undefined) return positionIn(log, floor, closedAt ?? Math.max(head, tail.head));
