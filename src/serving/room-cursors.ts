@@ -42,7 +42,7 @@ export class RoomCursors {
    * progress when it came.
    */
   readFor(position: LogPosition | undefined): Promise<RoomRange> {
-    if (!this.#reading) return this.read();
+    if (position === undefined || !this.#reading) return this.read();
     return this.#reading.then((range) => (isAhead(position, [range]) ? this.read() : range));
   }
 
