@@ -20,6 +20,7 @@ import { sanitised, shorten, wordsOf } from "../readers/text.ts";
 import { handleIn } from "./channel-names.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
+import { plausibleTime, timeIn } from "./page-time.ts";
 
 /** A stream that has not begun. */
 export interface ScheduledStream {
@@ -60,9 +61,6 @@ export type ChannelPage =
 
 /** A video's length. A finished video shows it where others show a word for their state. */
 const LENGTH = /^\d{1,3}(?::\d\d){1,2}$/;
-/** Times outside these years are mistakes. */
-const MIN_TIME = Date.UTC(2005, 0);
-const MAX_TIME = Date.UTC(2100, 0);
 
 /** Reads any page of a channel, or a watch page. Never throws. */
 export function readChannelPage(html: string): ChannelPage {
@@ -114,10 +112,7 @@ function watchPage(
 function startIn(player: JsonObject | undefined, broadcast: unknown): number | undefined {
   const offline = dig(player, "playabilityStatus", "liveStreamability", "liveStreamabilityRenderer");
   const slate = dig(offline, "offlineSlate", "liveStreamOfflineSlateRenderer");
-  return (
-    fromSeconds(dig(slate, "scheduledStartTime")) ??
-    time(Date.parse(asString(dig(broadcast, "startTimestamp")) ?? ""))
-  );
+  return fromSeconds(dig(slate, "scheduledStartTime")) ?? timeIn(dig(broadcast, "startTimestamp"));
 }
 
 function channelPage(data: JsonObject, browsed: unknown): ChannelPage {
@@ -220,9 +215,5 @@ function names(channelId: unknown, url: unknown, title: unknown): ChannelNames {
 }
 
 function fromSeconds(seconds: unknown): number | undefined {
-  return time((asNumber(seconds) ?? Number.NaN) * 1000);
-}
-
-function time(ms: number): number | undefined {
-  return ms >= MIN_TIME && ms < MAX_TIME ? ms : undefined;
+  return plausibleTime((asNumber(seconds) ?? Number.NaN) * 1000);
 }

@@ -8,10 +8,7 @@ import type { VideoFacts } from "../../protocol/video-facts.ts";
 import { shorten, wordsOf } from "../readers/text.ts";
 import { handleIn } from "./channel-names.ts";
 import { videoIn } from "./no-chat.ts";
-
-/** Times outside these years are mistakes. */
-const MIN_TIME = Date.UTC(2005, 0);
-const MAX_TIME = Date.UTC(2100, 0);
+import { timeIn } from "./page-time.ts";
 
 /**
  * `content` and `playerData`: as in `videoData`. Undefined if the page says nothing, or is of another video.
@@ -61,18 +58,18 @@ export function mergedFacts(known: VideoFacts, told: VideoFacts): VideoFacts {
 /** A stream that has not begun names the time of its schedule as its start: that is left out. */
 function timesIn(player: JsonObject | undefined): Record<"startedAt" | "endedAt", string | undefined> {
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
-  const endedAt = timeIn(dig(broadcast, "endTimestamp"));
+  const endedAt = isoIn(dig(broadcast, "endTimestamp"));
   const isOffline = dig(player, "playabilityStatus", "status") === "LIVE_STREAM_OFFLINE";
   const hasBegun = endedAt !== undefined || dig(broadcast, "isLiveNow") === true || !isOffline;
   const isUpcoming = dig(player, "videoDetails", "isUpcoming") === true;
-  const startedAt = hasBegun && !isUpcoming ? timeIn(dig(broadcast, "startTimestamp")) : undefined;
+  const startedAt = hasBegun && !isUpcoming ? isoIn(dig(broadcast, "startTimestamp")) : undefined;
   return { startedAt, endedAt };
 }
 
 /** ISO 8601 in UTC; undefined for anything else than a time. */
-function timeIn(value: unknown): string | undefined {
-  const time = Date.parse(asString(value) ?? "");
-  return time >= MIN_TIME && time < MAX_TIME ? new Date(time).toISOString() : undefined;
+function isoIn(value: unknown): string | undefined {
+  const time = timeIn(value);
+  return time === undefined ? undefined : new Date(time).toISOString();
 }
 
 /** Undefined for empty text. */
