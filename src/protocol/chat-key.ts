@@ -2,7 +2,7 @@
  * The names of logs. A video has up to two chats, its live chat and the replay of its finished stream; each
  * is a log of its own, with cursors that the other never has.
  */
-import { type Chat, type ChatType, isReplayChat } from "./chat.ts";
+import { CHATS, type Chat, type ChatType, isReplayChat } from "./chat.ts";
 
 /**
  * The name of a chat's log in every store. A live chat is named as its video, so the id of a video is always
@@ -15,6 +15,11 @@ export const REPLAY_SUFFIX = ".replay";
 
 export function chatKey(videoId: string, chat: Chat): ChatKey {
   return chat === "live" ? videoId : videoId + REPLAY_SUFFIX;
+}
+
+/** The keys of a video's chats, the live one first. */
+export function chatKeys(videoId: string): ChatKey[] {
+  return CHATS.map((chat) => chatKey(videoId, chat));
 }
 
 /** The video and the chat that a key names. */

@@ -6,8 +6,7 @@
  */
 import { backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
-import { CHATS } from "../protocol/chat.ts";
-import { type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
+import { type ChatKey, chatKey, chatKeys, chatNamed } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Store } from "../store/port.ts";
 import { ifUnavailable } from "../store/store-error.ts";
@@ -44,7 +43,7 @@ export async function keepVideo(
   store: VideoStore,
 ): Promise<void> {
   if (!told) return;
-  for (const key of CHATS.map((chat) => chatKey(videoId, chat))) {
+  for (const key of chatKeys(videoId)) {
     const room = await store.getRoom(key).catch(ifUnavailable(undefined));
     if (!room) continue;
     const text = videoText(mergedFacts(readVideo(room.video), told));

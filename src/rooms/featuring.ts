@@ -1,6 +1,5 @@
 /** Shows, chooses and takes away the featured message of a video. */
-import { CHATS } from "../protocol/chat.ts";
-import { chatKey } from "../protocol/chat-key.ts";
+import { chatKeys } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { storedChats } from "../serving/chat-choice.ts";
 import { readFeatured, undeleted } from "../store/featured.ts";
@@ -24,7 +23,7 @@ export class Featuring {
 
   /** Shows the live chat's featured message; without one, the replay's. */
   async show(videoId: string): Promise<ShownFeatured> {
-    const found = await Promise.all(CHATS.map((chat) => readFeatured(this.#store, chatKey(videoId, chat))));
+    const found = await Promise.all(chatKeys(videoId).map((key) => readFeatured(this.#store, key)));
     const featured = found.find((each) => each !== undefined);
     if (!featured) return { messageId: null };
     return { messageId: featured.message.id, featuredAt: isoOf(featured.at) };
@@ -45,6 +44,6 @@ export class Featuring {
   }
 
   async delete(videoId: string): Promise<void> {
-    await Promise.all(CHATS.map((chat) => this.#store.setFeatured(chatKey(videoId, chat), null)));
+    await Promise.all(chatKeys(videoId).map((key) => this.#store.setFeatured(key, null)));
   }
 }

@@ -2,8 +2,8 @@
  * Chooses one of a video's stored chats: for a query, which the store answers, or for a viewer. A viewer
  * stays in the chat whose cursor it has, whatever the upstream shows now: no cursor is one of both chats.
  */
-import { CHATS, type Chat } from "../protocol/chat.ts";
-import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
+import type { Chat } from "../protocol/chat.ts";
+import { type ChatKey, chatKeys, chatOf } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { RoomRecord, Store } from "../store/port.ts";
@@ -30,7 +30,7 @@ type Cursors = Pick<RoomRecord, "key" | "base" | "head">;
 
 /** The stored chats of a video, the live one first. Rejects with `StoreError`. */
 export async function storedChats(store: Pick<Store, "getRoom">, videoId: string): Promise<RoomRecord[]> {
-  const found = await Promise.all(CHATS.map((chat) => store.getRoom(chatKey(videoId, chat))));
+  const found = await Promise.all(chatKeys(videoId).map((key) => store.getRoom(key)));
   return found.filter((room) => room !== undefined);
 }
 

@@ -13,8 +13,7 @@ import { unlessAborted } from "../../base/deadline.ts";
 import { dropOldest } from "../../base/maps.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
-import { CHATS } from "../../protocol/chat.ts";
-import { chatKey } from "../../protocol/chat-key.ts";
+import { chatKeys } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { readVideo } from "../../store/stored-video.ts";
@@ -41,8 +40,7 @@ export function readVideoChannels(
     keyOf: (videoId) => videoId,
     stored: async (videoId) => {
       // The same number of reads whether or not it is stored.
-      const known = CHATS.map(async (chat) => {
-        const key = chatKey(videoId, chat);
+      const known = chatKeys(videoId).map(async (key) => {
         const [room, names] = await Promise.all([store.getRoom(key), store.getChannels(key)]);
         const { id, handle } = readVideo(room?.video ?? null).channel ?? {};
         return [id, handle, ...names].filter((name) => name !== undefined);
@@ -50,7 +48,7 @@ export function readVideoChannels(
       return [...new Set((await Promise.all(known)).flat())];
     },
     remember: async (videoId, names) => {
-      await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));
+      await Promise.all(chatKeys(videoId).map((key) => store.setChannels(key, names)));
     },
     ask: async ({ videoId }, queued, signal) => {
       using opening = await queued.turn("unknown", signal); // whether it is stored or not
