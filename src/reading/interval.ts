@@ -66,12 +66,15 @@ export function intervalBefore(
  * for fewer than `minimum` messages, and for messages that all have one time.
  */
 export function filledAfterMs({ items }: Pick<PollAnswer, "items">, minimum = RATE_MESSAGES): number {
-  const times = items
-    .filter(({ isInTicker }) => !isInTicker)
-    .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
+  const times = timesOf(items.filter(({ isInTicker }) => !isInTicker));
   const latest = times.sort((a, b) => a - b).slice(-RATE_MESSAGES);
   const [first, last] = [latest[0], latest.at(-1)];
   if (first === undefined || last === undefined || latest.length < minimum) return Number.POSITIVE_INFINITY;
   const distanceMs = (last - first) / (latest.length - 1);
   return distanceMs > MIN_DISTANCE_MS ? distanceMs * TARGET_ACTIONS : Number.POSITIVE_INFINITY;
+}
+
+/** The times of messages that have one, in milliseconds since 1970. */
+export function timesOf(items: readonly Item[]): number[] {
+  return items.flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
 }

@@ -7,6 +7,7 @@ import type { CallTimes } from "../base/clock.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { isChatInPlace } from "./gap.ts";
+import { timesOf } from "./interval.ts";
 
 const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */
@@ -68,19 +69,12 @@ export class RecentRate {
  * clock, because the local wall clock may be wrong.
  */
 export function openingTimes({ items, sentAt }: Shown, { answeredAt }: CallTimes): number[] {
-  return wallTimes(items).map((time) => answeredAt - Math.max(0, sentAt - time));
-}
-
-/** The times of the chat messages, in milliseconds since 1970. */
-function wallTimes(items: readonly Item[]): number[] {
-  return items
-    .filter(isChatInPlace)
-    .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
+  return timesOf(items.filter(isChatInPlace)).map((time) => answeredAt - Math.max(0, sentAt - time));
 }
 
 /** Messages per millisecond on a page, from its first to its last chat message. */
 function perMs(page: readonly Item[]): number {
-  const times = wallTimes(page);
+  const times = timesOf(page.filter(isChatInPlace));
   const spanMs = Math.max(...times) - Math.min(...times);
   return times.length < 2 ? 0 : (times.length - 1) / Math.max(MIN_OBSERVED_MS, spanMs);
 }
