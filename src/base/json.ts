@@ -65,6 +65,21 @@ export function omitUndefined<T extends object>(value: { [K in keyof T]: T[K] | 
   return addDefined({}, value);
 }
 
+/** The object, or undefined if it has no keys: a part of which nothing is known is absent. */
+export function unlessEmpty<T extends object>(object: T): T | undefined {
+  return Object.keys(object).length > 0 ? object : undefined;
+}
+
+/** The pairs of texts in a JSON array, as a map; undefined if there is anything else in it. */
+export function textPairs(value: unknown): ReadonlyMap<string, string> | undefined {
+  const pairs = asArray(value)?.map((pair) => [asString(dig(pair, 0)), asString(dig(pair, 1))]);
+  return pairs?.every(isPair) ? new Map(pairs) : undefined;
+}
+
+function isPair(pair: unknown[]): pair is [string, string] {
+  return pair.every((text) => text !== undefined);
+}
+
 /** Copies the defined properties of `value` to `object`. */
 export function addDefined<T extends object>(
   object: Partial<T>,

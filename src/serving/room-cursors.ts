@@ -1,4 +1,5 @@
 /** The cursors of a room's log at this moment, and what its video is, as the log has it. */
+import { unlessEmpty } from "../base/json.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readVideo } from "../store/stored-video.ts";
@@ -57,7 +58,6 @@ export class RoomCursors {
   #found(video: string | null): void {
     if (video === this.#storedVideo) return;
     this.#storedVideo = video;
-    const facts = readVideo(video);
-    this.#video = Object.keys(facts).length > 0 ? facts : undefined;
+    this.#video = unlessEmpty(readVideo(video));
   }
 }

@@ -2,7 +2,7 @@
  * What a video is, as rooms keep it: `VideoFacts` as JSON text. Read leniently: a fact that is damaged, or
  * longer than it can be, is one that no page has said.
  */
-import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
+import { asString, dig, omitUndefined, parseJson, unlessEmpty } from "../base/json.ts";
 import { CHANNEL_ID } from "../protocol/channel.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 
@@ -23,7 +23,7 @@ export function videoFactsIn(value: unknown): VideoFacts {
   const channel = omitUndefined<NonNullable<VideoFacts["channel"]>>({ id, name, handle });
   return omitUndefined<VideoFacts>({
     title: wordsIn(title),
-    channel: Object.keys(channel).length > 0 ? channel : undefined,
+    channel: unlessEmpty(channel),
     startedAt: timeIn(startedAt),
     endedAt: timeIn(endedAt),
   });

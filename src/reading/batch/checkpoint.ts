@@ -3,7 +3,16 @@
  * room's memory. Reading is strict: an unreadable memory is reported and leads to a gap.
  */
 import { type CallStart, type CallTimes, type Clock, startedWallAt } from "../../base/clock.ts";
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  dig,
+  type JsonObject,
+  parseJson,
+  textPairs,
+} from "../../base/json.ts";
 import type { Chat } from "../../protocol/chat.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import type { AwaitedAbsence } from "../../protocol/chat-standing.ts";
@@ -191,7 +200,7 @@ function readMemory(stored: JsonObject): RoomMemory | undefined {
   const gifts = toGifts(stored.gifts);
   const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
   if (!deletions?.every(isDeletion) || !gifts || (stored.gap !== undefined && !gap)) return undefined;
-  const [threads, notices, above] = [stored.threads, stored.notices, stored.above].map(pairsIn);
+  const [threads, notices, above] = [stored.threads, stored.notices, stored.above].map(textPairs);
   if (!threads || !notices || !above) return undefined;
   if (storedAgoMs(stored) === undefined || !hasPanels(asString(stored.position) ?? "")) return undefined;
   return { deletions: new Map(deletions), gifts, threads, notices, gap, above };
@@ -199,14 +208,4 @@ function readMemory(stored: JsonObject): RoomMemory | undefined {
 
 function isDeletion(entry: unknown[]): entry is [author: string, since: string | null] {
   return typeof entry[0] === "string" && (entry[1] === null || typeof entry[1] === "string");
-}
-
-/** Pairs of texts; undefined if one of them is invalid. */
-function pairsIn(stored: unknown): ReadonlyMap<string, string> | undefined {
-  const pairs = asArray(stored)?.map((pair) => [asString(dig(pair, 0)), asString(dig(pair, 1))]);
-  return pairs?.every(isPair) ? new Map(pairs) : undefined;
-}
-
-function isPair(pair: unknown[]): pair is [string, string] {
-  return pair.every((text) => text !== undefined);
 }

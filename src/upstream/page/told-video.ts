@@ -2,7 +2,7 @@
  * What a watch page, or an answer of `next`, says of its video: the title, the channel, and when the stream
  * began and ended. A popout page says nothing of it, and an answer of `next` no times.
  */
-import { asArray, asString, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
+import { asArray, asString, dig, type JsonObject, omitUndefined, unlessEmpty } from "../../base/json.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import type { VideoFacts } from "../../protocol/video-facts.ts";
 import { shorten, wordsOf } from "../readers/text.ts";
@@ -40,12 +40,13 @@ export function toldVideo(
     name: words(shorten(dig(details, "author")) || wordsOf(dig(owner, "title"))),
     handle: profiles.flatMap(handleIn)[0],
   });
-  const facts = omitUndefined<VideoFacts>({
-    title: words(shorten(dig(details, "title")) || title),
-    channel: Object.keys(channel).length > 0 ? channel : undefined,
-    ...timesIn(ofPlayer),
-  });
-  return Object.keys(facts).length > 0 ? facts : undefined;
+  return unlessEmpty(
+    omitUndefined<VideoFacts>({
+      title: words(shorten(dig(details, "title")) || title),
+      channel: unlessEmpty(channel),
+      ...timesIn(ofPlayer),
+    }),
+  );
 }
 
 /** The facts once a later page has shown these: it adds and corrects, and takes none away. */

@@ -4,7 +4,7 @@
  * recent gifts of a room are remembered. After a pause of any length, the next answer may have the other
  * form. Test: "waits ten seconds for its other form, or for the first answer after that".
  */
-import { asArray, asObject, asString, dig } from "../../base/json.ts";
+import { asArray, asObject, asString, dig, textPairs } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Gift, Item } from "./reader.ts";
 
@@ -154,13 +154,8 @@ export function encodeGifts({ open, firstForms }: GiftMemory): object {
 /** Reads the JSON of `encodeGifts`; undefined if any of it is invalid. */
 export function toGifts(stored: unknown): GiftMemory | undefined {
   const open = asArray(dig(stored, "open"));
-  const pairs = asArray(dig(stored, "firstForms"))?.map((pair) => [dig(pair, 0), dig(pair, 1)]);
-  if (!open?.every(isOpenGift) || !pairs?.every(isPair)) return undefined;
-  return { open, firstForms: new Map(pairs) };
-}
-
-function isPair(pair: unknown[]): pair is [string, string] {
-  return pair.every((id) => typeof id === "string");
+  const firstForms = textPairs(dig(stored, "firstForms"));
+  return open?.every(isOpenGift) && firstForms ? { open, firstForms } : undefined;
 }
 
 function isTimeOrAbsent(value: unknown): boolean {

@@ -3,7 +3,7 @@
  * colours and the tier that follows from them are details.
  */
 
-import { dig, type JsonObject } from "../../base/json.ts";
+import { dig, type JsonObject, unlessEmpty } from "../../base/json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
 import { readAmount } from "./amount.ts";
 import { chatItem, ownWords } from "./chat-item.ts";
@@ -70,7 +70,7 @@ function paymentOf(item: JsonObject, keys: ColorKeys, { counts, isEnglish }: Con
       tier: tierOf(colors.header) ?? tierOf(colors.body),
       likes: counts.get(likeKeyIn(item)),
       replies: counts.get(replyKeyIn(item)),
-      colors: Object.keys(colors).length > 0 ? colors : undefined,
+      colors: unlessEmpty(colors),
     },
   };
 }
