@@ -11,7 +11,7 @@ import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ENDED, FACT_NAMES, type FactName, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
-import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
+import { ERRORS, isErrorCode, isRefusal, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
@@ -332,7 +332,7 @@ export class Origin {
       const answer = await this.#connections.page(request, limit.signal);
       if (answer.statusCode !== 200) {
         const error = await refusal(answer);
-        if (error instanceof RelayError && error.code === "FORBIDDEN") return [];
+        if (isRefusal(error, "FORBIDDEN")) return [];
         throw error;
       }
       const names = asArray(dig(parseJson(await note(answer)), "channels")) ?? [];
@@ -427,7 +427,7 @@ async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | 
 
 /** Undefined if nothing is stored; else throws the error. */
 function nothingIfNotStored(error: unknown): undefined {
-  if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
+  if (isRefusal(error, "NOT_STORED")) return undefined;
   throw error;
 }
 

@@ -85,3 +85,8 @@ export class RelayError extends Error {
 export function isErrorCode(text: string | undefined): text is ErrorCode {
   return text !== undefined && Object.hasOwn(ERRORS, text);
 }
+
+/** Whether a thrown value is the error with this code. */
+export function isRefusal(error: unknown, code: ErrorCode): error is RelayError {
+  return error instanceof RelayError && error.code === code;
+}

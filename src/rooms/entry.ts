@@ -7,7 +7,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { isReplayChat, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { isRefusal } from "../protocol/errors.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
 import { graceOver } from "./grace.ts";
@@ -242,7 +242,7 @@ export class VideoEntry {
     const opening: Opening = { done, result: unlessAborted(done, signal), giveUp, queued };
     opening.result.catch((error) => {
       if (this.#rooms.stopped.aborted) return; // the stop ended it
-      const isFull = error instanceof RelayError && error.code === "CAPACITY";
+      const isFull = isRefusal(error, "CAPACITY");
       const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
       if (!isFull) this.#rooms.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });

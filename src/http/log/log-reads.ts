@@ -6,7 +6,7 @@ import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
 import { type Chat, isOver } from "../../protocol/chat.ts";
 import { chatNamed } from "../../protocol/chat-key.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import { CacheCursors } from "../../serving/cache-cursors.ts";
 import type { History } from "../../serving/history/history.ts";
@@ -87,7 +87,7 @@ export class LogReads {
     const key = `${videoId} ${chat} ${position} ${isGzip}`;
     const read = () => turns.accept(() => this.#pages.run(key, make, gone));
     return await read().catch(async (error) => {
-      if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
+      if (!isRefusal(error, "NOT_STORED")) throw error;
       const place = await takePlace?.();
       try {
         const sink = await this.poll({ videoId, chat, address, position: "begin", isGzip: false }, gone);

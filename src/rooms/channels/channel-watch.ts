@@ -12,7 +12,7 @@ import { dropOldest } from "../../base/maps.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal, RelayError } from "../../protocol/errors.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
@@ -377,10 +377,10 @@ export class ChannelWatch implements WatchedChannel {
 
   async #sawNothing(error: unknown, signal: AbortSignal): Promise<void> {
     const { clock, settings, telemetry } = this.#parts;
-    const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
+    const isAbsent = isRefusal(error, "NO_LIVE_CHAT");
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
     telemetry.channels.looked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
-    const isRefused = error instanceof RelayError && error.code === "CAPACITY";
+    const isRefused = isRefusal(error, "CAPACITY");
     if (isRefused && !this.broadcasts.state) {
       this.#dueAt = Number.NEGATIVE_INFINITY; // the next viewer's watch looks at once
       this.broadcasts.refusal = error;

@@ -7,7 +7,7 @@ import { withStop } from "../../base/error-message.ts";
 import { isOver } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { ChatAbsent } from "../../protocol/chat-standing.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal } from "../../protocol/errors.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { storedChats } from "../../serving/chat-choice.ts";
 import type { ObservedStore } from "../../store/observed.ts";
@@ -95,8 +95,7 @@ async function follow(
         absences = 0;
       }
     } catch (error) {
-      if (error instanceof RelayError && error.code === "NO_LIVE_CHAT")
-        retryMs = backoffMs(ABSENT_WAITS, absences++);
+      if (isRefusal(error, "NO_LIVE_CHAT")) retryMs = backoffMs(ABSENT_WAITS, absences++);
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, retryMs);
         failed(error);

@@ -6,7 +6,7 @@ import { messageOf, withStop } from "../../base/error-message.ts";
 import type { Counts } from "../../base/key-counts.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { ChatAbsent, mayReturn } from "../../protocol/chat-standing.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal, RelayError } from "../../protocol/errors.ts";
 import type { HiddenSettings } from "../../reading/hidden-time.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
@@ -93,7 +93,7 @@ export async function withStore<T>(
     try {
       return await attempt();
     } catch (error) {
-      const isRefused = error instanceof RelayError && error.code === "STORE_UNAVAILABLE";
+      const isRefused = isRefusal(error, "STORE_UNAVAILABLE");
       if (!isRefused && !isUnavailable(error)) throw error;
       telemetry.recordings.waits(name, error, STORE_MS);
       report(afterError(error));

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MoveReason } from "../../telemetry/upstream-events.ts";
 import type { LiveChat } from "../live-chat.ts";
@@ -265,7 +265,7 @@ export class RoomEgress {
       if (this.#demand) egress.load.carry(this.#videoId, this.#demand);
       return true;
     } catch (error) {
-      if (error instanceof RelayError && error.code === "CAPACITY") return false;
+      if (isRefusal(error, "CAPACITY")) return false;
       throw error;
     }
   }

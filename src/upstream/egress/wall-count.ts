@@ -4,7 +4,7 @@
  * between, it distrusts the address.
  */
 import type { Clock } from "../../base/clock.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { isRefusal } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { wallBehind } from "../upstream-error.ts";
 
@@ -35,7 +35,7 @@ export class WallCount {
     } catch (error) {
       const wallOf = wallBehind(error);
       if (wallOf) this.#met(subject, wallOf === "address");
-      else if (error instanceof RelayError && error.code === "NO_LIVE_CHAT") this.#walled.clear();
+      else if (isRefusal(error, "NO_LIVE_CHAT")) this.#walled.clear();
       throw error;
     }
   }
