@@ -6,7 +6,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { after, type Clock } from "../base/clock.ts";
 import { asError } from "../base/error-message.ts";
 import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
-import { type ErrorCode, RelayError } from "../protocol/errors.ts";
+import { type ErrorCode, invalidRequest, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Access } from "./access/access.ts";
@@ -179,11 +179,11 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
     const where = field || error.validationContext || "request";
     const isQuery = error.validationContext === "querystring";
     const words = FORMS.get(`${where} ${finding.keyword}`) ?? wordsFor(finding, isQuery);
-    return new RelayError("INVALID_REQUEST", `${where}: ${words}.`);
+    return invalidRequest(`${where}: ${words}.`);
   }
   const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
   if (code && message) return new RelayError(code, message);
-  if (error.statusCode === 400) return new RelayError("INVALID_REQUEST", "body: not valid JSON.");
+  if (error.statusCode === 400) return invalidRequest("body: not valid JSON.");
   return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", {
     cause: error,
   });

@@ -1,6 +1,6 @@
 /** Reads what a query selects messages by: `types`, `minTier`, `minAmount` and `badges`. */
 import { MAX_NAME_LENGTH, suggestOrList } from "../base/suggest.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest } from "../protocol/errors.ts";
 import { BADGES, typeNames, typesOf } from "../protocol/kinds.ts";
 import { MessageFilter, type Worth } from "../serving/message-filter.ts";
 import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
@@ -20,7 +20,9 @@ export function typesIn(list: string): TypeFilter {
     namesIn(list).flatMap((name) => {
       const found = typesOf(name);
       if (found.length > 0) return found;
-      throw invalid(`types: "${name}" is not a type or group of messages${suggestOrList(name, typeNames())}`);
+      throw invalidRequest(
+        `types: "${name}" is not a type or group of messages${suggestOrList(name, typeNames())}`,
+      );
     }),
   );
 }
@@ -28,10 +30,10 @@ export function typesIn(list: string): TypeFilter {
 /** Throws `RelayError` INVALID_REQUEST. */
 export function worthIn({ minTier, minAmount, badges }: FilterQuery): Worth {
   if (minTier !== undefined && !MIN_TIERS.test(minTier))
-    throw invalid("minTier: must be a whole number from 1 to 7.");
+    throw invalidRequest("minTier: must be a whole number from 1 to 7.");
   const [, value, currency] = AMOUNT.exec(minAmount ?? "") ?? [];
   if (minAmount !== undefined && !currency)
-    throw invalid("minAmount: must be an amount and a currency, such as 5EUR.");
+    throw invalidRequest("minAmount: must be an amount and a currency, such as 5EUR.");
   return {
     ...(minTier !== undefined && { minTier: Number(minTier) }),
     ...(currency && { minAmount: { value: Number(value), currency: currency.toUpperCase() } }),
@@ -43,14 +45,10 @@ function badgesIn(list: string) {
   const names = namesIn(list);
   const unknown = names.find((name) => !BADGES.some((badge) => badge === name));
   if (unknown !== undefined)
-    throw invalid(`badges: "${unknown}" is not a badge${suggestOrList(unknown, BADGES)}`);
+    throw invalidRequest(`badges: "${unknown}" is not a badge${suggestOrList(unknown, BADGES)}`);
   return BADGES.filter((badge) => names.includes(badge));
 }
 
 function namesIn(list: string): string[] {
   return list.split(",").map((name) => name.trim().slice(0, MAX_NAME_LENGTH));
-}
-
-function invalid(message: string): RelayError {
-  return new RelayError("INVALID_REQUEST", message);
 }

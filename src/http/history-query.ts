@@ -1,7 +1,7 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
 
 import { chatOf } from "../protocol/chat-key.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
@@ -68,13 +68,9 @@ function historyFormat(accept: string | undefined): FormatName {
 function limitIn({ limit = `${DEFAULT_LIMIT}` }: MessagesQuery, format: FormatName): number | "all" {
   if (limit === "all") {
     if (FORMATS[format].file) return limit;
-    throw invalid("limit: all needs a format that can be read line by line: ndjson, csv or text.");
+    throw invalidRequest("limit: all needs a format that can be read line by line: ndjson, csv or text.");
   }
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
   if (count >= 1 && count <= MAX_LIMIT) return count;
-  throw invalid(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
-}
-
-function invalid(message: string): RelayError {
-  return new RelayError("INVALID_REQUEST", message);
+  throw invalidRequest(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
 }

@@ -1,6 +1,6 @@
 /** What the query of `/v1/merged` names: the videos, the channels, and the cursors at which chats begin. */
 import { parseChannel } from "../protocol/channel.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest } from "../protocol/errors.ts";
 import { quoted } from "../protocol/pasted-name.ts";
 import { parseListedVideoId, VIDEO_ID_FORM } from "../protocol/video-id.ts";
 import { parseCursor } from "../serving/resume.ts";
@@ -21,11 +21,10 @@ interface MergedNames {
  */
 export function mergedNames({ videoIds, channels }: { videoIds?: string; channels?: string }): MergedNames {
   if (videoIds === undefined && channels === undefined)
-    throw new RelayError("INVALID_REQUEST", "videoIds or channels: at least one of the two is required.");
+    throw invalidRequest("videoIds or channels: at least one of the two is required.");
   const lists = { videoIds: namesIn(videoIds), channels: namesIn(channels) };
   if (lists.videoIds.length + lists.channels.length > MAX_CHATS)
-    throw new RelayError(
-      "INVALID_REQUEST",
+    throw invalidRequest(
       channels === undefined
         ? `videoIds: must not be more than ${MAX_CHATS} videos.`
         : `videoIds, channels: must not be more than ${MAX_CHATS} together.`,
@@ -47,8 +46,7 @@ export function cursorsIn(list: string | undefined): Map<string, number> {
     const [, videoId, digits] = PAIR.exec(pair) ?? [];
     const cursor = parseCursor(digits);
     if (videoId !== undefined && cursor !== undefined) return [videoId, cursor];
-    throw new RelayError(
-      "INVALID_REQUEST",
+    throw invalidRequest(
       `cursors: must be pairs of a video id and a cursor, such as dQw4w9WgXcQ:1795163753064: ${quoted(pair)}.`,
     );
   });
@@ -65,5 +63,5 @@ function namesIn(list: string | undefined): string[] {
 
 function refuseTwice(list: string, names: readonly string[]): void {
   const twice = names.find((name, place) => names.indexOf(name) !== place);
-  if (twice !== undefined) throw new RelayError("INVALID_REQUEST", `${list}: names ${twice} twice.`);
+  if (twice !== undefined) throw invalidRequest(`${list}: names ${twice} twice.`);
 }

@@ -1,5 +1,5 @@
 /** The times in queries. */
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest } from "../protocol/errors.ts";
 import { parseVideoOffset } from "../protocol/offset.ts";
 import { parseTime } from "../protocol/time.ts";
 import type { SaidTime } from "../serving/history/history.ts";
@@ -13,7 +13,7 @@ export function timeIn<Name extends string>(
   if (text === undefined) return undefined;
   const time = parseTime(text);
   if (time !== undefined) return time;
-  throw new RelayError("INVALID_REQUEST", `${name}: must be ${FORM}.`);
+  throw invalidRequest(`${name}: must be ${FORM}.`);
 }
 
 const FORM = "ISO 8601 with a zone, such as 2026-11-20T20:17:31Z, or milliseconds since 1970";
@@ -30,5 +30,5 @@ export function saidTimeIn<Name extends string>(
   if (offset !== undefined) return { kind: "offset", ms: offset };
   const ms = parseTime(text, "down");
   if (ms !== undefined) return { kind: "said", ms };
-  throw new RelayError("INVALID_REQUEST", `${name}: must be ${FORM}; or, of a replay, ${PLACE}.`);
+  throw invalidRequest(`${name}: must be ${FORM}; or, of a replay, ${PLACE}.`);
 }

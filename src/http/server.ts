@@ -6,7 +6,7 @@ import { nestingOf } from "../base/json.ts";
 import { wireJson } from "../base/wire-json.ts";
 import { Origin } from "../origin/origin.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest, RelayError } from "../protocol/errors.ts";
 import type { WatchedChannels } from "../rooms/channels/channels.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { Featuring } from "../rooms/featuring.ts";
@@ -292,7 +292,7 @@ function boundRequests(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
     if (nestingOf(body) > MAX_BODY_NESTING) {
-      done(new RelayError("INVALID_REQUEST", `body: nests deeper than ${MAX_BODY_NESTING}.`));
+      done(invalidRequest(`body: nests deeper than ${MAX_BODY_NESTING}.`));
       return;
     }
     void parseJson(request, body, done);

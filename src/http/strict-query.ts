@@ -1,7 +1,7 @@
 /** Refuses query parameters that an endpoint does not have: a misspelt one would silently have no effect. */
 import type { FastifyRequest } from "fastify";
 import { isOneSlip, MAX_NAME_LENGTH, suggestOrList } from "../base/suggest.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { invalidRequest } from "../protocol/errors.ts";
 
 /** The minimum length of a parameter's name that an unknown one may be a slip of. */
 const MIN_SLIP_LENGTH = 5;
@@ -27,6 +27,6 @@ function refusing(known: readonly string[], isRefused: (unknown: string) => bool
     const name = names.find((each) => !known.includes(each) && isRefused(each));
     if (name === undefined) return;
     const words = `${name}: is not a parameter of this endpoint${suggestOrList(name, known)}`;
-    throw new RelayError("INVALID_REQUEST", words);
+    throw invalidRequest(words);
   };
 }

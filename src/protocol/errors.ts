@@ -90,3 +90,8 @@ export function isErrorCode(text: string | undefined): text is ErrorCode {
 export function isRefusal(error: unknown, code: ErrorCode): error is RelayError {
   return error instanceof RelayError && error.code === code;
 }
+
+/** The refusal of a request whose values are not those of its endpoint. */
+export function invalidRequest(message: string): RelayError {
+  return new RelayError("INVALID_REQUEST", message);
+}

@@ -1,7 +1,7 @@
 /** The videos and channels that a request asks to watch, in the one form of their names. */
 import type { FastifyRequest } from "fastify";
 import { parseChannel } from "../../protocol/channel.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { mergedNames } from "../merged-query.ts";
 
@@ -30,5 +30,5 @@ export function askedNames({ query, params, routeOptions }: FastifyRequest): str
     ...(channel === undefined ? [] : [parseChannel(channel)]),
   ];
   if (names.length > 0) return names;
-  throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
+  throw invalidRequest("videoId or channel: exactly one of the two is required.");
 }

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../base/clock.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseLogOffset } from "../../serving/log-position.ts";
 import { networkOf } from "../access/address-limit.ts";
@@ -87,8 +87,8 @@ function logAsked({ params, query, headers, ip }: LogRequest, { compresses }: Lo
   const videoId = parseVideoId(params.videoId);
   const position = parseLogOffset(offset);
   if (position === undefined)
-    throw invalid("offset: must be -1, now, or an offset that this log has given out.");
-  if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");
+    throw invalidRequest("offset: must be -1, now, or an offset that this log has given out.");
+  if (live !== undefined && offset === undefined) throw invalidRequest("offset: is required with live.");
   const isGzip = compresses && acceptsGzip(headers["accept-encoding"]);
   return { videoId, chat, position, cursor, isGzip, address: () => networkOf(ip) };
 }
@@ -174,8 +174,4 @@ function varyByCoding(reply: FastifyReply, { compresses }: LogParts): void {
 
 function zippedHeaders({ etag, ...others }: LogAnswer["headers"]): LogAnswer["headers"] {
   return { ...others, ...(etag && { etag: gzippedTag(etag) }) };
-}
-
-function invalid(message: string): RelayError {
-  return new RelayError("INVALID_REQUEST", message);
 }

@@ -4,7 +4,7 @@ import { type ChannelParts, type ChannelRequest, ChannelViewer } from "../../mul
 import type { BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
 import { formAsked, openMultiplex, partAsked, type StreamInput, type StreamService } from "./stream-parts.ts";
@@ -25,7 +25,7 @@ export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
 export function refuseUntil({ until }: Pick<StreamQuery, "until">): void {
   if (until === undefined) return;
   const words = "until: a channel has no end; name one of its videos in its place.";
-  throw new RelayError("INVALID_REQUEST", words);
+  throw invalidRequest(words);
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { BodySink } from "../../multiplex/multiplex.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
@@ -86,10 +86,7 @@ export function openBody(
   const isHead = method === "HEAD";
   if (!isHead && !inFlight.stream(request.raw)) {
     socket.destroy();
-    throw new RelayError(
-      "INVALID_REQUEST",
-      "Another request follows on this connection, which a stream keeps.",
-    );
+    throw invalidRequest("Another request follows on this connection, which a stream keeps.");
   }
   reply.hijack();
   const isTaken = handsOver && socket.writable && isAlone(request.raw);

@@ -7,7 +7,7 @@ import { CHAT_EVENT_FORMS } from "../../multiplex/chat-events.ts";
 import { type BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import type { MultiplexParts } from "../../multiplex/multiplex-viewer.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
@@ -89,7 +89,7 @@ function factsAsked(query: { [Name in FactName]?: string }): readonly FactName[]
 function backfillAsked({ backfill: text }: Pick<StreamQuery, "backfill">): number | undefined {
   if (text === undefined) return undefined;
   const count = text.trim() === "" ? Number.NaN : Number(text);
-  if (Number.isNaN(count)) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
+  if (Number.isNaN(count)) throw invalidRequest("backfill: must be a number.");
   // [spec] fractional | truncated toward zero; negative | 0; above the ceiling | 500
   return Math.min(BACKFILL_MAX, Math.max(0, Math.trunc(count)));
 }

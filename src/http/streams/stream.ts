@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { BodySink } from "../../multiplex/multiplex.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import { networkOf } from "../access/address-limit.ts";
@@ -52,12 +52,9 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
 export function streamAsked({ query, headers }: StreamInput<StreamQuery>) {
   const { videoId, channel } = query;
   if ((videoId === undefined) === (channel === undefined))
-    throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
+    throw invalidRequest("videoId or channel: exactly one of the two is required.");
   if (query.chat !== undefined && query.until === undefined)
-    throw new RelayError(
-      "INVALID_REQUEST",
-      "chat: only valid with until=now; other streams choose the chat themselves.",
-    );
+    throw invalidRequest("chat: only valid with until=now; other streams choose the chat themselves.");
   if (videoId === undefined) return channelAsked({ query, headers });
   return {
     videoId: parseVideoId(videoId),
