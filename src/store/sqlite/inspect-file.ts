@@ -9,13 +9,12 @@ import { pathToFileURL } from "node:url";
 import { HALF_FILLED, StoreError } from "../store-error.ts";
 import type { StoreSummary } from "../store-summary.ts";
 import { isLocked } from "./file-lock.ts";
-import { adviceOnDenied, cannotOpen, unavailable } from "./sqlite-error.ts";
+import { adviceOnDenied, cannotOpen, existingPart, unavailable } from "./sqlite-error.ts";
 import { isHalf, SCHEMA_VERSION, schemaVersion } from "./sqlite-schema.ts";
 
 /** Throws `StoreError` "unavailable" if no service could use the file. */
 export function inspectFile(path: string): StoreSummary {
-  let existing = path;
-  while (!existsSync(existing)) existing = dirname(existing);
+  const existing = existingPart(path);
   const advice = adviceOnDenied(path);
   if (advice !== undefined) throw new StoreError("unavailable", `store ${path} ${advice}`);
   const folder = existing === path ? dirname(path) : existing;

@@ -67,10 +67,14 @@ export function isBusy(error: unknown): boolean {
 const READ_ONLY =
   "is on a read-only file system: name another file, or let the service write there (under systemd, by ReadWritePaths)";
 
+/** The path, or the nearest folder above it that exists. */
+export function existingPart(path: string): string {
+  return existsSync(path) ? path : existingPart(dirname(path));
+}
+
 /** What to do about a file that the system denies to this user; undefined if SQLite's reason says more. */
 export function adviceOnDenied(path: string): string | undefined {
-  let existing = path;
-  while (!existsSync(existing)) existing = dirname(existing);
+  const existing = existingPart(path);
   try {
     accessSync(existing, constants.R_OK | constants.W_OK);
   } catch (error) {
