@@ -1,5 +1,6 @@
 /** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
 
+import { storeKind } from "../store/store-url.ts";
 import type { Flag } from "./flags.ts";
 import { duration, durationIn } from "./setting-readers.ts";
 import { SETTINGS } from "./setting-table.ts";
@@ -45,7 +46,7 @@ const store: Flag<string> = {
   default: "memory:",
   meaning: "`sqlite:<path>` keeps the demo's messages, so that it can be killed and started again",
   read: (text) => {
-    if (/^(memory:$|sqlite:.)/s.test(text)) return text;
+    if (["memory", "file"].includes(storeKind(text) ?? "")) return text;
     throw new Error("`sqlite:<path>` or `memory:`");
   },
 };

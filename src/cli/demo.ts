@@ -10,6 +10,7 @@ import {
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
 import { openNamedStore } from "../store/open.ts";
+import { storeKind } from "../store/store-url.ts";
 import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
@@ -84,7 +85,7 @@ const OWN = "it has a simulated upstream, and its own store (--store)";
 
 /** The simulated upstream would end the rooms that a real service has open. */
 async function assertOwnStore(url: string): Promise<void> {
-  if (url === "memory:") return;
+  if (storeKind(url) === "memory") return;
   const telemetry = new Telemetry(silentLog);
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await openNamedStore("--store", url, systemClock, telemetry), (store) =>
@@ -161,7 +162,7 @@ function welcome(
 ): string {
   const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
   const settings = Object.entries(simulated).map(([name, value]) => `${name}=${value}`);
-  const isDurable = store !== "memory:";
+  const isDurable = storeKind(store) !== "memory";
   const channel = `
   Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
   Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'`;

@@ -14,9 +14,10 @@ import { Rooms } from "../rooms/rooms.ts";
 import { StoreBackedRooms } from "../rooms/store-backed-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import type { StoreIdentity } from "../store/observed.ts";
-import { assertClock, assertRestored, isShared, openNamedStore } from "../store/open.ts";
+import { assertClock, assertRestored, openNamedStore } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import { runSizeLimit } from "../store/size-limit.ts";
+import { storeKind } from "../store/store-url.ts";
 import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
@@ -114,7 +115,7 @@ export async function startService(
   const running = starting.move();
   const stop = async () => {
     background.abort();
-    if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
+    if (storeKind(config.storeUrl) === "shared") await rooms.drain(config.drainMs);
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, witness, clock, telemetry, background.signal);

@@ -9,6 +9,7 @@ import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { withoutSurroundings } from "../protocol/pasted-name.ts";
 import { RIGHT_FORMS, rightIn } from "../protocol/rights.ts";
+import { storeKind } from "../store/store-url.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { EntryError, type Flag } from "./flags.ts";
 
@@ -31,15 +32,13 @@ export function flag<T>(
 }
 
 export function storeUrl(value: string): string {
-  if (!/^(memory:$|sqlite:.|postgres(ql)?:\/\/)/s.test(value)) {
-    throw new Error("`sqlite:<path>`, `memory:` or `postgres://…`");
-  }
+  if (storeKind(value) === undefined) throw new Error("`sqlite:<path>`, `memory:` or `postgres://…`");
   return value;
 }
 
 export function postgresUrl(value: string): string | undefined {
   if (value === "") return undefined;
-  if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value))
+  if (storeKind(value) !== "shared" || !URL.canParse(value))
     throw new Error("`postgres://user@host:port/database`");
   return value;
 }

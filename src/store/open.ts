@@ -19,17 +19,10 @@ import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreError } from "./store-error.ts";
 import { StoreHealth } from "./store-health.ts";
 import type { StoreSummary } from "./store-summary.ts";
+import { filePath, storeKind } from "./store-url.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
-
-const SQLITE_URL = /^sqlite:(.+)$/s;
-const POSTGRES_URL = /^postgres(ql)?:\/\//;
-
-/** Whether several instances can share the store at this URL. */
-export function isShared(url: string): boolean {
-  return POSTGRES_URL.test(url);
-}
 
 /** The named store cannot be used. The message is one line that says what to do. */
 export class StoreOpenError extends Error {
@@ -75,12 +68,13 @@ export async function openStore(
     stopped,
     witness = new ClockWitness(clock),
   } = options;
-  if (url === "memory:") {
+  const kind = storeKind(url);
+  if (kind === "memory") {
     const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, witness);
     const identity = { place: url, schema: SCHEMA_VERSION };
     return { ...observed(engine, clock, telemetry), identity };
   }
-  if (isShared(url)) {
+  if (kind === "shared") {
     const { openPostgres } = await import("./postgres/open-postgres.ts");
     const health = new StoreHealth(clock, telemetry);
     const opened = await openPostgres(url, shared, clock, telemetry, health, witness, stopped).catch(refuse);
@@ -110,8 +104,8 @@ export async function openNamedStore(name: string, ...args: Parameters<typeof op
 
 /** The path in `sqlite:<path>`. Throws `StoreOpenError`. */
 function pathIn(url: string): string {
-  const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (!path) {
+  const path = filePath(url);
+  if (path === undefined) {
     const scheme = url.split(":", 1)[0]; // the rest may contain a password
     throw new StoreOpenError(
       `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
@@ -131,12 +125,13 @@ function refuse(error: unknown): never {
  * would fail.
  */
 export async function inspectStore(url: string): Promise<StoreSummary> {
-  if (url === "memory:") {
+  const kind = storeKind(url);
+  if (kind === "memory") {
     const empty = { schema: undefined, rooms: 0, bytes: 0, freeBytes: undefined };
     return { place: url, known: SCHEMA_VERSION, ...empty, isInUse: false, isForeign: false };
   }
   try {
-    if (isShared(url)) {
+    if (kind === "shared") {
       const { inspectDatabase } = await import("./postgres/inspect-database.ts");
       return await inspectDatabase(url);
     }
@@ -151,10 +146,10 @@ export async function inspectStore(url: string): Promise<StoreSummary> {
  * Copies the store to a file while a service writes to it. Rejects with an error whose message is one line.
  */
 export async function backupStore(url: string, target: string): Promise<void> {
-  const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (!path)
+  const path = filePath(url);
+  if (path === undefined)
     throw new StoreOpenError(
-      `RELAY_STORE: only a sqlite: store has a file to be copied${isShared(url) ? "; for PostgreSQL, use pg_dump (docs/cluster.md)" : ""}`,
+      `RELAY_STORE: only a sqlite: store has a file to be copied${storeKind(url) === "shared" ? "; for PostgreSQL, use pg_dump (docs/cluster.md)" : ""}`,
     );
   await backupFile(realPath(path), target);
 }
@@ -170,7 +165,7 @@ export async function migrateStore(
   clock: Clock,
   progress: (progress: MigrationProgress) => void,
 ): Promise<{ rooms: number; messages: number }> {
-  const [source, target] = [from, to].map((url) => (SQLITE_URL.test(url) ? realPath(pathIn(url)) : url));
+  const [source, target] = [from, to].map((url) => (storeKind(url) === "file" ? realPath(pathIn(url)) : url));
   if (source === target)
     throw new StoreOpenError("<from> and <to> are the same store: name another, empty one to copy into");
   await using ends = new AsyncDisposableStack();
@@ -180,17 +175,18 @@ export async function migrateStore(
 }
 
 async function openMigrationEnd(url: string, role: "from" | "to"): Promise<MigrationEnd> {
-  const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (path) return new SqliteMigrationEnd(realPath(path), role);
-  if (!isShared(url)) throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
+  const path = filePath(url);
+  if (path !== undefined) return new SqliteMigrationEnd(realPath(path), role);
+  if (storeKind(url) !== "shared")
+    throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
   const { PostgresMigrationEnd } = await import("./postgres/postgres-migration.ts");
   return await PostgresMigrationEnd.open(url, role);
 }
 
 /** Throws `StoreOpenError` if nothing is at the place where a backup must have been put. */
 export function assertRestored(url: string): void {
-  const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (!path) return;
+  const path = filePath(url);
+  if (path === undefined) return;
   const why = missing(path);
   if (why === undefined && statSync(path).size > 0) return;
   if (why !== undefined && why !== MISSING) throw new StoreOpenError(`RELAY_RESTORED: ${path} ${why}`);

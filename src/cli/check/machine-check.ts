@@ -2,6 +2,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
 import type { StoreSummary } from "../../store/store-summary.ts";
+import { storeKind } from "../../store/store-url.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
@@ -44,7 +45,8 @@ function checkProxies({ upstream }: Config, tell: Tell): void {
 async function checkStore({ storeUrl, maxStoreBytes }: Config, tell: Tell): Promise<void> {
   try {
     const summary = await inspectStore(storeUrl);
-    if (storeUrl === "memory:") tell({ state: "ok", of: "store", text: "in memory: it is lost at the exit" });
+    if (storeKind(storeUrl) === "memory")
+      tell({ state: "ok", of: "store", text: "in memory: it is lost at the exit" });
     else tellStore(summary, maxStoreBytes, tell);
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error;
