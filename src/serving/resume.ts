@@ -35,8 +35,8 @@ export function belongsTo({ base, head }: Pick<CursorRange, "base" | "head">, cu
 }
 
 /**
- * Whether a position is beyond what was read. A read that began before the client came may lack the
- * messages before it, because another instance or edge may have given the cursor out since.
+ * Whether a position is beyond all chats that were read. A read that began before the client came may lack
+ * the messages before it, because another instance or edge may have given the cursor out since.
  */
 export function isAhead(position: LogPosition | undefined, read: readonly { head: number }[]): boolean {
   return typeof position === "number" && read.every(({ head }) => position > head);
