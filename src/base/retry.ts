@@ -1,6 +1,21 @@
-/** Retries with backoff, until the attempt succeeds or the signal aborts. */
-import { type BackoffWaits, backoffMs } from "./backoff.ts";
+/** Waits that grow with each failure, and retries with them until one succeeds or the signal aborts. */
 import type { Clock } from "./clock.ts";
+
+/** The wait after the first failure, and the maximum wait, in milliseconds. */
+export interface BackoffWaits {
+  firstMs: number;
+  maxMs: number;
+}
+
+/** The wait after a failure, if `before` others came in a row before it: each is twice the one before. */
+export function backoffMs({ firstMs, maxMs }: BackoffWaits, before: number): number {
+  return Math.min(maxMs, firstMs * 2 ** before);
+}
+
+/** A random time between half of a wait and all of it: what failed together does not try again together. */
+export function jitteredMs(waitMs: number, clock: Pick<Clock, "random">): number {
+  return waitMs * (0.5 + clock.random() / 2);
+}
 
 /**
  * Runs `attempt` at least once, until it succeeds; resolves to its result. Rejects with the signal's reason,

@@ -2,8 +2,9 @@
  * The waits before a stream of the origin is opened again: each is partly random, because the streams of all
  * rooms and channels break together, and at least as long as the origin has asked for.
  */
-import { backoffMs } from "../base/backoff.ts";
+
 import { type Clock, pause } from "../base/clock.ts";
+import { backoffMs } from "../base/retry.ts";
 import { RelayError } from "../protocol/errors.ts";
 
 const WAITS = { firstMs: 500, maxMs: 5000 };

@@ -4,8 +4,9 @@
  * `next`, once, and after all other calls. The answer is kept, even if it says nothing; without one, it asks
  * again after a minute, and then after twice the last wait.
  */
-import { backoffMs } from "../base/backoff.ts";
+
 import type { Clock } from "../base/clock.ts";
+import { backoffMs } from "../base/retry.ts";
 import { type ChatKey, chatKey, chatKeys, chatNamed } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Store } from "../store/port.ts";

@@ -2,9 +2,10 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { backoffMs, jitteredMs } from "../base/backoff.ts";
+
 import { answeredNow, type CallStart, type CallTimes, type Clock, pause, startedNow } from "../base/clock.ts";
 import { withoutStop } from "../base/error-message.ts";
+import { backoffMs, jitteredMs } from "../base/retry.ts";
 import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";

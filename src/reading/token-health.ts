@@ -2,7 +2,7 @@
  * Suspects the token of a live chat: some tokens bring nothing, without an error, from some moment on or from
  * the first poll. Then it is worth loading a fresh page, but not often: the chat may only be quiet.
  */
-import { backoffMs } from "../base/backoff.ts";
+import { backoffMs } from "../base/retry.ts";
 
 /** How long the token of a lively chat may bring nothing before it is suspected, in milliseconds. */
 export const SUSPECT_AFTER_MS = 60_000;

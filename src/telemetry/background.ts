@@ -1,6 +1,7 @@
 /** Loops that run in the background: a bug in one must neither end it nor the process, nor fill the log. */
-import { backoffMs } from "../base/backoff.ts";
+
 import { type Clock, pause } from "../base/clock.ts";
+import { backoffMs } from "../base/retry.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What a loop takes its time from, and reports its failures to. */

@@ -2,7 +2,7 @@
  * Maximum sizes accepted from the upstream: several times the largest seen, so that no real data exceeds a
  * bound, and small enough that a broken upstream costs bounded time and memory.
  */
-import { asArray, asObject } from "../base/json.ts";
+import { asArray, asObject, asString } from "../base/json.ts";
 
 export const BOUNDS = {
   /** Bytes of one answer, decompressed. Watch pages reach 2 MB. A larger answer is an error. */
@@ -53,4 +53,18 @@ export function lastWithin(actions: readonly unknown[], limit: number): readonly
     return count > limit;
   });
   return last < 0 ? actions : actions.slice(last + 1);
+}
+
+/** Times outside the years of the upstream are mistakes, and count as none. */
+const MIN_TIME = Date.UTC(2005, 0);
+const MAX_TIME = Date.UTC(2100, 0);
+
+/** The time, in milliseconds since 1970, if it can be that of a broadcast. */
+export function plausibleTime(ms: number): number | undefined {
+  return ms >= MIN_TIME && ms < MAX_TIME ? ms : undefined;
+}
+
+/** The time of a text in ISO 8601; undefined for anything else. */
+export function timeIn(value: unknown): number | undefined {
+  return plausibleTime(Date.parse(asString(value) ?? ""));
 }

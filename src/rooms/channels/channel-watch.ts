@@ -4,11 +4,11 @@
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
-import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, nap } from "../../base/clock.ts";
 import { messageOf, withoutStop } from "../../base/error-message.ts";
 import { omitUndefined } from "../../base/json.ts";
 import { dropOldest } from "../../base/maps.ts";
+import { backoffMs } from "../../base/retry.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";

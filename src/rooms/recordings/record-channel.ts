@@ -1,9 +1,10 @@
 /**
  * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
  */
-import { backoffMs } from "../../base/backoff.ts";
+
 import { pause } from "../../base/clock.ts";
 import { withStop } from "../../base/error-message.ts";
+import { backoffMs } from "../../base/retry.ts";
 import { isOver } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { ChatAbsent } from "../../protocol/chat-standing.ts";

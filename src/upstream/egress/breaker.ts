@@ -9,9 +9,10 @@
  * If no room can make a trial, the breaker itself requests a small page: without rooms, and while no egress
  * reaches the upstream (`EgressPool.isCutOff`).
  */
-import { backoffMs, jitteredMs } from "../../base/backoff.ts";
+
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
+import { backoffMs, jitteredMs } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
   isAnswer,

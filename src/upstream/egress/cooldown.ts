@@ -3,8 +3,9 @@
  * continues. The doubling restarts once the throttled kind of call succeeds, or after as much time without
  * throttling as the last pause took.
  */
-import { type BackoffWaits, backoffMs } from "../../base/backoff.ts";
+
 import type { Clock } from "../../base/clock.ts";
+import { type BackoffWaits, backoffMs } from "../../base/retry.ts";
 
 /** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;

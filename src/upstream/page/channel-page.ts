@@ -15,12 +15,11 @@ import {
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import type { WallOf } from "../../protocol/chat-standing.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
-import { BOUNDS } from "../bounds.ts";
+import { BOUNDS, plausibleTime, timeIn } from "../bounds.ts";
 import { sanitised, shorten, wordsOf } from "../readers/text.ts";
 import { handleIn } from "./channel-names.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
-import { plausibleTime, timeIn } from "./page-time.ts";
 
 /** A stream that has not begun. */
 export interface ScheduledStream {

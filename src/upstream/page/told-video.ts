@@ -5,10 +5,10 @@
 import { asArray, asString, dig, type JsonObject, omitUndefined, unlessEmpty } from "../../base/json.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import type { VideoFacts } from "../../protocol/video-facts.ts";
+import { timeIn } from "../bounds.ts";
 import { shorten, wordsOf } from "../readers/text.ts";
 import { handleIn } from "./channel-names.ts";
 import { videoIn } from "./no-chat.ts";
-import { timeIn } from "./page-time.ts";
 
 /**
  * `content` and `playerData`: as in `videoData`. Undefined if the page says nothing, or is of another video.
