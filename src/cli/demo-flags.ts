@@ -1,6 +1,6 @@
 /** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
 
-import { storeKind } from "../store/store-url.ts";
+import { storeKind } from "../store/port.ts";
 import type { Flag } from "./flags.ts";
 import { duration, durationIn } from "./setting-readers.ts";
 import { SETTINGS } from "./setting-table.ts";

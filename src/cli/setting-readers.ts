@@ -9,7 +9,7 @@ import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { withoutSurroundings } from "../protocol/pasted-name.ts";
 import { RIGHT_FORMS, rightIn } from "../protocol/rights.ts";
-import { storeKind } from "../store/store-url.ts";
+import { storeKind } from "../store/port.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { EntryError, type Flag } from "./flags.ts";
 

@@ -8,7 +8,7 @@ import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed, type StoreIdentity } from "./observed.ts";
-import type { Retention } from "./port.ts";
+import { filePath, type Retention, storeKind } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
@@ -19,7 +19,6 @@ import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreError } from "./store-error.ts";
 import { StoreHealth } from "./store-health.ts";
 import type { StoreSummary } from "./store-summary.ts";
-import { filePath, storeKind } from "./store-url.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));

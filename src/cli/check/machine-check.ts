@@ -1,8 +1,8 @@
 /** Settings, store, port and open files, as a start would find them. Makes no call to the upstream. */
 import { messageOf } from "../../base/error-message.ts";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
+import { storeKind } from "../../store/port.ts";
 import type { StoreSummary } from "../../store/store-summary.ts";
-import { storeKind } from "../../store/store-url.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
