@@ -1,6 +1,6 @@
 /**
  * Work that is done once for all who ask for the same while it is under way. They share the result, and none
- * of them holds what it was made from.
+ * of them holds what it was made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes on.
  */
 import { unlessAborted } from "./deadline.ts";
 
@@ -42,5 +42,26 @@ export class SharedWork<T> {
 
   #end(key: string, work: UnderWay<T>): void {
     if (this.#underWay.get(key) === work) this.#underWay.delete(key);
+  }
+}
+
+/** Promises that all share who ask while they are in flight: one, or one for each key. */
+export class InFlight<T, Key = void> {
+  readonly #promises = new Map<Key, Promise<T>>();
+
+  /** The promise that is in flight, if there is one. */
+  get(key: Key): Promise<T> | undefined {
+    return this.#promises.get(key);
+  }
+
+  /** The promise that is in flight, or else that of `act`. Settles as that does. */
+  join(act: () => Promise<T>, key: Key): Promise<T> {
+    return this.#promises.get(key) ?? this.#begin(act, key);
+  }
+
+  #begin(act: () => Promise<T>, key: Key): Promise<T> {
+    const promise = act().finally(() => this.#promises.delete(key));
+    this.#promises.set(key, promise);
+    return promise;
   }
 }

@@ -4,6 +4,7 @@
  */
 import { type Clock, pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
+import { InFlight } from "../base/shared-work.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -64,7 +65,7 @@ export class Rooms {
    */
   readonly #withoutEntry = new Map<string | Room, Room>();
   /** The reads of the stored chats of videos that are in flight. */
-  readonly #storedReads = new Map<string, Promise<StoredChat[]>>();
+  readonly #storedReads = new InFlight<StoredChat[], string>();
   /**
    * For viewers that have not entered a room yet: the function that refuses each, and the signal of its
    * leaving. One listener per viewer on `stopped` would be slow to remove, so `stop` and each tick walk this
@@ -235,7 +236,7 @@ export class Rooms {
     videoId: string,
     suffices: (stored: readonly StoredChat[]) => boolean = () => false,
   ): Promise<StoredChat[]> {
-    const isEarlier = this.#storedReads.has(videoId);
+    const isEarlier = this.#storedReads.get(videoId) !== undefined;
     const stored = await this.stored(videoId);
     return isEarlier && !suffices(stored) ? await this.stored(videoId) : stored;
   }
@@ -246,9 +247,7 @@ export class Rooms {
    * `StoreError`.
    */
   stored(videoId: string): Promise<StoredChat[]> {
-    return this.#storedReads.getOrInsertComputed(videoId, () =>
-      this.sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
-    );
+    return this.#storedReads.join(() => this.sources.stored(videoId), videoId);
   }
 
   /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */

@@ -1,5 +1,6 @@
 /** The cursors of a room's log at this moment, and what its video is, as the log has it. */
 import { unlessEmpty } from "../base/json.ts";
+import { InFlight } from "../base/shared-work.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readVideo } from "../store/stored-video.ts";
@@ -12,7 +13,7 @@ export class RoomCursors {
   readonly #key: ChatKey;
   readonly #log: RoomLog;
   readonly #tail: Tail;
-  #reading: Promise<RoomRange> | undefined;
+  readonly #reading = new InFlight<RoomRange>();
   /** What the video is, as the last read has found it; undefined if nothing is known. */
   #video: VideoFacts | undefined;
   #storedVideo: string | null = null;
@@ -32,10 +33,7 @@ export class RoomCursors {
    * Shared while a read is in progress, because viewers arrive in waves. Rejects as the log does.
    */
   read(): Promise<RoomRange> {
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined;
-    });
-    return this.#reading;
+    return this.#reading.join(this.#read);
   }
 
   /**
@@ -43,17 +41,19 @@ export class RoomCursors {
    * progress when it came.
    */
   readFor(position: LogPosition | undefined): Promise<RoomRange> {
-    if (position === undefined || !this.#reading) return this.read();
-    return this.#reading.then((range) => (isAhead(position, [range]) ? this.read() : range));
+    const reading = this.#reading.get();
+    if (position === undefined || !reading) return this.read();
+    return reading.then((range) => (isAhead(position, [range]) ? this.read() : range));
   }
 
-  async #read(): Promise<RoomRange> {
+  /** Not a method, because each viewer's call would need a function to bind it. */
+  readonly #read = async (): Promise<RoomRange> => {
     const tail = this.#tail;
     const record = await this.#log.getRoom(this.#key);
     this.#found(record?.video ?? null);
     if (record) tail.deletedUpTo(record.floor);
     return record ?? { base: tail.head, floor: tail.head, head: tail.head };
-  }
+  };
 
   #found(video: string | null): void {
     if (video === this.#storedVideo) return;

@@ -3,6 +3,7 @@
  * position of a reader of `/v1/log` or, at an edge, of any viewer. What many viewers look for at the same
  * time is read once for all of them.
  */
+import { InFlight } from "../base/shared-work.ts";
 import { readPart } from "../store/log-reader.ts";
 import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
@@ -20,7 +21,7 @@ export class Starts {
   readonly #log: RoomLog;
   readonly #cursors: RoomCursors;
   /** The searches that are under way, by what they look for. */
-  readonly #searches = new Map<string, Promise<number | undefined>>();
+  readonly #searches = new InFlight<number | undefined, string>();
 
   constructor(room: Room, log: RoomLog, cursors: RoomCursors) {
     this.#room = room;
@@ -81,10 +82,7 @@ export class Starts {
     const to = Math.min(end, tail.floor);
     if (missing === 0 || to <= floor) return start;
     const key = `${missing} ${filter.key} ${to}`;
-    const search = this.#searches.getOrInsertComputed(key, () =>
-      this.#search(missing, filter, floor, to).finally(() => this.#searches.delete(key)),
-    );
-    return (await search) ?? start;
+    return (await this.#searches.join(() => this.#search(missing, filter, floor, to), key)) ?? start;
   }
 
   /** As `#beforeNewest`, in the store alone; undefined if there is no such message. */

@@ -4,6 +4,7 @@
  * count.
  */
 import type { Clock } from "../base/clock.ts";
+import { InFlight } from "../base/shared-work.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -31,7 +32,7 @@ export class Tallier {
   readonly #telemetry: Telemetry;
   /** The rooms to count, the first one next. */
   readonly #waiting = new Set<ChatKey>();
-  readonly #runs = new Map<ChatKey, Promise<void>>();
+  readonly #runs = new InFlight<void, ChatKey>();
   readonly #closed = new AbortController();
   #isWorking = false;
 
@@ -85,7 +86,7 @@ export class Tallier {
 
   /** The run that is under way, or else a new one. */
   #run(key: ChatKey): Promise<void> {
-    return this.#runs.getOrInsertComputed(key, () => this.#count(key).finally(() => this.#runs.delete(key)));
+    return this.#runs.join(() => this.#count(key), key);
   }
 
   async #count(key: ChatKey): Promise<void> {

@@ -5,6 +5,7 @@ import { Deadline } from "../../base/deadline.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
 import { retry } from "../../base/retry.ts";
+import { InFlight } from "../../base/shared-work.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
@@ -63,8 +64,7 @@ class KeySet implements KeySource {
   readonly #connections = new HttpConnections(DIRECT);
   readonly #closed = new AbortController();
   #keys: readonly NamedKey[] | undefined;
-  /** The load under way. */
-  #loading: Promise<void> | undefined;
+  readonly #loading = new InFlight<void>();
   #soughtAt = Number.NEGATIVE_INFINITY;
 
   constructor(url: string, clock: Clock, telemetry: Telemetry) {
@@ -75,7 +75,7 @@ class KeySet implements KeySource {
   }
 
   async find(kid: string | undefined): Promise<readonly VerifyingKey[]> {
-    if (!this.#keys) await this.#loading?.catch(() => {});
+    if (!this.#keys) await this.#loading.get()?.catch(() => {});
     if (!this.#keys) throw atCapacity("keys");
     if (kid === undefined) return this.#keys;
     const now = this.#clock.monotonic();
@@ -111,10 +111,7 @@ class KeySet implements KeySource {
   }
 
   #load(): Promise<void> {
-    this.#loading ??= this.#loadNow().finally(() => {
-      this.#loading = undefined;
-    });
-    return this.#loading;
+    return this.#loading.join(() => this.#loadNow());
   }
 
   /** What the URL answers, or the one that it leads to. */
