@@ -3,7 +3,7 @@ import { extname } from "node:path";
 import { asObject, asString, type JsonObject, parseJson } from "../../src/base/json.ts";
 import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { UsageError } from "../../src/cli/flags.ts";
-import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable, cellsOf } from "../../src/serving/history/csv.ts";
+import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../src/serving/history/csv.ts";
 import { LinePrinter, plain } from "../../src/serving/history/line-printer.ts";
 import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
@@ -88,6 +88,22 @@ function csv(table: CsvTable, placeOf: PlaceOf): Format {
       messageOf: (record) => messageIn(cellsOf(record, table), placeOf),
     },
   };
+}
+
+/** One cell, and what ends it. */
+const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(?:,|\r\n)/gy;
+
+/**
+ * The cells of a line that `CsvTable.line` wrote, as texts by column; undefined if their number is another.
+ * A sign in front of a formula is left out.
+ */
+function cellsOf(line: string, { header }: Pick<CsvTable, "header">): Record<string, string> | undefined {
+  const names = header.trimEnd().split(",");
+  const cells = [...line.matchAll(CELL)].map(
+    ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain,
+  );
+  if (cells.length !== names.length) return undefined;
+  return Object.fromEntries(names.map((name, index) => [name, (cells[index] ?? "").replace(/^'/, "")]));
 }
 
 function messageIn(fields: JsonObject | undefined, placeOf: PlaceOf): LastMessage | undefined {

@@ -1,12 +1,12 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
-
+import { styleText } from "node:util";
 import { systemClock } from "../../src/base/clock.ts";
 import { jsonLine } from "../../src/base/sanitised-text.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
-import { colored, LinePrinter, plain, usesColor } from "../../src/serving/history/line-printer.ts";
+import { LinePrinter, type Paint, plain } from "../../src/serving/history/line-printer.ts";
 import { CursorFile } from "./cursor-file.ts";
 import { ONE_CHAT, type WATCH_FLAGS } from "./reader-flags.ts";
 import { type Notice, openChat, type Room, runSession, type Session } from "./session.ts";
@@ -15,6 +15,18 @@ import { Webhook } from "./webhook.ts";
 
 /** The interval at which the cursor is saved while only unwanted messages arrive. */
 const KEEP_MS = 2000;
+
+const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });
+
+/** Whether the lines have colours. */
+export function usesColor(
+  asked: "auto" | "always" | "never",
+  isTerminal: boolean,
+  { NO_COLOR, TERM }: NodeJS.ProcessEnv,
+): boolean {
+  if (asked !== "auto") return asked === "always";
+  return isTerminal && !NO_COLOR && TERM !== "dumb";
+}
 
 type WatchInput = Input<typeof WATCH_FLAGS>;
 

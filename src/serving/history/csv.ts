@@ -76,8 +76,6 @@ const FORMULA = new RegExp(
   "gu",
 );
 const NEEDS_QUOTES = /[",;\t\r\n]/;
-/** One cell, and what ends it. */
-const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(?:,|\r\n)/gy;
 
 function tableOf(columns: Columns): CsvTable {
   const readers = Object.values(columns);
@@ -95,22 +93,6 @@ function tableOf(columns: Columns): CsvTable {
 /** A line of cells that are not a message's; none of them comes from a chat. */
 export function csvRow(cells: readonly Cell[]): string {
   return `${cells.map((value) => cell(value, true)).join(",")}\r\n`;
-}
-
-/**
- * The cells of a line that `CsvTable.line` wrote, as texts by column; undefined if their number is another.
- * A sign in front of a formula is left out.
- */
-export function cellsOf(
-  line: string,
-  { header }: Pick<CsvTable, "header">,
-): Record<string, string> | undefined {
-  const names = header.trimEnd().split(",");
-  const cells = [...line.matchAll(CELL)].map(
-    ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain,
-  );
-  if (cells.length !== names.length) return undefined;
-  return Object.fromEntries(names.map((name, index) => [name, (cells[index] ?? "").replace(/^'/, "")]));
 }
 
 function cell(value: Cell, raw: boolean): string {

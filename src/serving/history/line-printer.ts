@@ -1,5 +1,5 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
-import { styleText } from "node:util";
+import type { styleText } from "node:util";
 import { dropOldest } from "../../base/maps.ts";
 import { cleanText } from "../../base/sanitised-text.ts";
 import type { Details } from "../../protocol/kinds.ts";
@@ -8,19 +8,9 @@ import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
 type Style = Parameters<typeof styleText>[0];
 /** Colours a text, or returns it unchanged. */
-type Paint = (style: Style, text: string) => string;
+export type Paint = (style: Style, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
-export const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });
-
-export function usesColor(
-  asked: "auto" | "always" | "never",
-  isTerminal: boolean,
-  { NO_COLOR, TERM }: NodeJS.ProcessEnv,
-): boolean {
-  if (asked !== "auto") return asked === "always";
-  return isTerminal && !NO_COLOR && TERM !== "dumb";
-}
 
 /** Maximum names, and maximum deletions, to remember: a printed deletion names its author. */
 const MAX_KNOWN = 5000;

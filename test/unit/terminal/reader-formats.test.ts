@@ -7,9 +7,10 @@ import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { cleanText, jsonLine } from "../../../src/base/sanitised-text.ts";
 import { CHAT_TABLE } from "../../../src/serving/history/csv.ts";
-import { LinePrinter, plain, usesColor } from "../../../src/serving/history/line-printer.ts";
+import { LinePrinter, plain } from "../../../src/serving/history/line-printer.ts";
 import type { ReceivedMessage } from "../../../src/serving/history/received-message.ts";
 import { formatFor } from "../../../terminal/reader/export-formats.ts";
+import { usesColor } from "../../../terminal/reader/watch-command.ts";
 
 const EVERY_CONTROL = String.fromCharCode(
   ...Array.from({ length: 32 }, (_, code) => code),
