@@ -63,7 +63,7 @@ export async function openExportFile(
 }
 
 /** Undefined if nothing is there. Throws `UsageError` if this user may not look. */
-function entryAt(path: string): Stats | undefined {
+export function entryAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {

@@ -1,6 +1,5 @@
 /** `export`: writes stored messages of chats as files, or of one chat to standard output. */
-
-import { constants, existsSync, statSync } from "node:fs";
+import { constants } from "node:fs";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChatError } from "../../client/index.ts";
@@ -17,7 +16,7 @@ import { parseVideoId, VIDEO_ID } from "../../src/protocol/video-id.ts";
 import { MAX_LISTED } from "../../src/rooms/listing.ts";
 import { csvRow } from "../../src/serving/history/csv.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
-import { assertFree } from "./export-file.ts";
+import { assertFree, entryAt } from "./export-file.ts";
 import { DEFAULT_FORMAT, FORMAT_NAMES, formatFor } from "./export-formats.ts";
 import { roomsOf } from "./rooms-command.ts";
 import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
@@ -46,7 +45,8 @@ export function exportChats(input: ExportInput, io: ProcessIo): Promise<number> 
     throw new UsageError("--all exports all rooms: leave out the videos, or --all");
   if (!all && videos.length === 0)
     throw new UsageError("name the videos, or add --all for all rooms; see --help");
-  const isFolder = all || videos.length > 1 || /[/\\]$/.test(path) || isDirectory(path);
+  const found = entryAt(path);
+  const isFolder = all || videos.length > 1 || /[/\\]$/.test(path) || found?.isDirectory();
   if (!isFolder) {
     const [name = ""] = videos;
     const ofChannel = channelIn(name) !== undefined;
@@ -59,8 +59,8 @@ export function exportChats(input: ExportInput, io: ProcessIo): Promise<number> 
       return 0;
     });
   }
-  const isFile = FORMAT_NAMES.some((format) => path.endsWith(`.${format}`)) || existsSync(path);
-  if (path === "" || (isFile && !isDirectory(path)))
+  const isFile = FORMAT_NAMES.some((format) => path.endsWith(`.${format}`)) || found;
+  if (path === "" || (isFile && !found?.isDirectory()))
     throw new UsageError(
       "several videos need --output with a folder, for one file each, and --format for other files than .jsonl",
     );
@@ -139,12 +139,4 @@ function refusalOf(error: unknown): string | undefined {
   if (error instanceof CommandError || error instanceof UsageError) return error.message;
   const isRefusal = error instanceof ChatError && error.code !== "NETWORK" && error.code !== "HTTP";
   return isRefusal ? reasonOf(error) : undefined;
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  } catch {
-    return false; // what this user may not look at is refused when it is opened
-  }
 }
