@@ -9,7 +9,7 @@ import type { MessageOptions, TypeOrGroup } from "./types.ts";
 type LoopOptions = MessageOptions<boolean, TypeOrGroup>;
 
 /** What a loop takes from the modules that it must not import. */
-export interface LoopParts {
+export interface LoadedLoopParts {
   service: Service;
   clock: Clock;
   retries: Retries;
@@ -24,7 +24,7 @@ export interface LoopParts {
 
 /** Yields what the loop of the module yields. */
 export async function* loadedLoop<O extends LoopOptions>(
-  load: () => Promise<{ loop(options: O, parts: LoopParts): AsyncGenerator<unknown, void, void> }>,
+  load: () => Promise<{ loop(options: O, parts: LoadedLoopParts): AsyncGenerator<unknown, void, void> }>,
   service: Service,
   options: O,
   clock: Clock,

@@ -4,7 +4,7 @@
  */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import type { ChatError } from "./chat-error.ts";
-import type { LoopParts } from "./loaded-loop.ts";
+import type { LoadedLoopParts } from "./loaded-loop.ts";
 import type { BareMessageOf, PollOptions } from "./types.ts";
 
 /** This many expired tokens in a row are a failure. */
@@ -31,7 +31,7 @@ interface Session extends PollResult {
 /** Yields the messages of the chat. Throws what the last call threw, and the signal's reason. */
 export async function* loop(
   options: PollOptions,
-  { service, clock, retries, types, isWanted }: LoopParts,
+  { service, clock, retries, types, isWanted }: LoadedLoopParts,
 ): AsyncGenerator<BareMessage, void, void> {
   const { includeInitial = true, details, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
   const [videoId] = service.names;

@@ -2,7 +2,7 @@
  * The loop of stored messages, page by page from `/v1/messages`. Loaded only when it is needed, it imports
  * nothing but types, so that it can be a module of its own.
  */
-import type { LoopParts } from "./loaded-loop.ts";
+import type { LoadedLoopParts } from "./loaded-loop.ts";
 import type { HistoryOptions, Message } from "./types.ts";
 
 interface Page {
@@ -14,7 +14,7 @@ interface Page {
 /** Yields the stored messages. Throws what the last call threw, and the signal's reason. */
 export async function* loop(
   options: HistoryOptions,
-  { service, clock, retries, path, error, types }: LoopParts,
+  { service, clock, retries, path, error, types }: LoadedLoopParts,
 ): AsyncGenerator<Message, void, void> {
   const { chat, before, from, to, saidFrom, saidTo, q, text, author, details, signal } = options;
   const [videoId] = service.names;
