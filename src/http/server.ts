@@ -164,7 +164,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
   const { stopped } = rooms;
-  const backpressure = new Backpressure(clock, telemetry, answers.stallMs, stopped);
+  const backpressure = new Backpressure({ clock, telemetry }, answers.stallMs, stopped);
   // Its sockets were taken from the server, so the server's own close would wait for them.
   app.addHook("preClose", async () => backpressure.close());
   const expiries = new Expiries({ clock, telemetry }, stopped);

@@ -7,8 +7,8 @@
  * chunk".
  */
 import type { Socket } from "node:net";
-import type { Clock } from "../../base/clock.ts";
 import type { SinkOwner } from "../../serving/sink.ts";
+import type { LoopParts } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StayLimit } from "./stay-limit.ts";
 
@@ -36,9 +36,9 @@ export class Backpressure {
    * `stallMs`: how long a connection may be full without a drain, in milliseconds; also at the end of its
    * stream.
    */
-  constructor(clock: Clock, telemetry: Telemetry, stallMs: number, stopped: AbortSignal) {
-    this.#telemetry = telemetry;
-    this.#full = new StayLimit({ clock, telemetry }, stallMs, stopped, (full) => this.#cut(full));
+  constructor(parts: LoopParts, stallMs: number, stopped: AbortSignal) {
+    this.#telemetry = parts.telemetry;
+    this.#full = new StayLimit(parts, stallMs, stopped, (full) => this.#cut(full));
   }
 
   /** The connection is full. If it already was, its time limit keeps running. */

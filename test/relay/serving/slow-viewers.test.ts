@@ -143,7 +143,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
   beforeEach(() => {
     log.length = 0;
     telemetry = new Telemetry(pino({}, { write: (line) => void log.push(line) }));
-    shared = new Backpressure(clock, telemetry, STALL_MS, stopped);
+    shared = new Backpressure({ clock, telemetry }, STALL_MS, stopped);
   });
   /** How many bytes of each dropped connection the system had not taken, as the log says. */
   const unsent = () => log.map((line) => JSON.parse(line).unsentBytes);

@@ -13,7 +13,7 @@ const STALL_MS = 300_000;
 function started(count: number) {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const full = new Backpressure(clock, new Telemetry(silentLog), STALL_MS, stop.signal);
+  const full = new Backpressure({ clock, telemetry: new Telemetry(silentLog) }, STALL_MS, stop.signal);
   const cuts: [connection: number, ms: number][] = [];
   const connections = Array.from({ length: count }, (_, n) => {
     const socket = new Socket();

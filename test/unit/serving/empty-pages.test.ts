@@ -40,7 +40,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   room.finish(ENDED);
   const stop = new AbortController();
   t.after(() => stop.abort());
-  const shared = new Backpressure(systemClock, telemetry, 60_000, stop.signal);
+  const shared = new Backpressure({ clock: systemClock, telemetry }, 60_000, stop.signal);
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {
