@@ -54,7 +54,7 @@ export async function startEdge(
     isBlanking,
     isWorker,
   });
-  const rooms = new Rooms(sources, clock, telemetry, settings);
+  const rooms = new Rooms({ sources, clock, telemetry, settings });
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const videoChannels = originVideoChannels(origin, clock, rooms);
   const served = { rooms, channels, videoChannels, source: origin, telemetry, clock, isBlanking, subjects };

@@ -86,7 +86,7 @@ export async function startService(
   }
   const settings = config.rooms;
   const parts = { store, egresses, clock, telemetry, settings };
-  const rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+  const rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
   new RoomExchange(rooms, parts).start();
   const { openings } = rooms;
   const watching = { ...parts, openings };

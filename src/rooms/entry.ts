@@ -16,7 +16,7 @@ import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, endedRoom, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { RoomState } from "./room-states.ts";
-import type { Rooms } from "./rooms.ts";
+import type { Rooms, RoomsParts } from "./rooms.ts";
 import type { Acquired, AcquiredRoom, Followed, RoomApplicant } from "./sources.ts";
 
 type State =
@@ -56,14 +56,16 @@ const UNREAD_MS = 1000;
 export class VideoEntry {
   readonly videoId: string;
   readonly #rooms: Rooms;
+  readonly #parts: RoomsParts;
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   readonly #waiting = new WaitingViewers();
 
-  constructor(videoId: string, rooms: Rooms) {
+  constructor(videoId: string, rooms: Rooms, parts: RoomsParts) {
     this.videoId = videoId;
     this.#rooms = rooms;
+    this.#parts = parts;
   }
 
   get #state(): State {
@@ -132,7 +134,7 @@ export class VideoEntry {
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#dropExpired() || this.#dropOutdated(request)) return this.#rooms.admit(request, signal);
     const state = this.#state;
-    const { ownership } = this.#rooms.sources;
+    const { ownership } = this.#parts.sources;
     if (this.room && !this.#remembered) this.#assertChat(this.room, request);
     if (!this.#remembered) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
@@ -154,7 +156,7 @@ export class VideoEntry {
         const isReopened = await reopensFor(state, request, () => this.#rooms.stored(this.videoId));
         if (isReopened && this.#state === state) this.#forget(state);
         if (this.#state !== state) return this.#rooms.admit(request, signal);
-        if (state.name === "absent") return serveFromAbsent(state, request, this.#rooms.clock);
+        if (state.name === "absent") return serveFromAbsent(state, request, this.#parts.clock);
         this.#assertChat(state.room, request);
         return state.room.add(request);
       }
@@ -191,7 +193,7 @@ export class VideoEntry {
     const { viewerCount } = this;
     // An ended chat is in the store: its viewers need no other instance to read it.
     if (viewerCount > 0 && !this.#remembered)
-      this.#rooms.sources.ownership.setViewers(this.#key, viewerCount);
+      this.#parts.sources.ownership.setViewers(this.#key, viewerCount);
     this.#dropExpired();
   }
 
@@ -244,7 +246,7 @@ export class VideoEntry {
       if (this.#rooms.stopped.aborted) return; // the stop ended it
       const isFull = isRefusal(error, "CAPACITY");
       const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
-      if (!isFull) this.#rooms.telemetry.rooms.refused(this.videoId, error, isTrouble);
+      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
       if (this.#state.name === "opening" && this.#state.opening === opening) this.#vacate();
@@ -267,7 +269,7 @@ export class VideoEntry {
       waiting: this.#waiting,
       places: this.#rooms.places,
     };
-    const acquire = () => this.#rooms.sources.acquire(this.videoId, applicant, signal);
+    const acquire = () => this.#parts.sources.acquire(this.videoId, applicant, signal);
     signal.throwIfAborted();
     const first = await acquire();
     return this.#keep(first.is === "absent" ? await this.#awaitOrRemember(first, acquire) : first);
@@ -282,7 +284,7 @@ export class VideoEntry {
     acquire: () => Promise<Acquired>,
   ): Promise<AcquiredRoom> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
-    const next = await this.#memoryOf(absence, rememberedMs ?? this.#rooms.settings.noChatMs);
+    const next = await this.#memoryOf(absence, rememberedMs ?? this.#parts.settings.noChatMs);
     const [range] = next.stored;
     const hasEnded = range === undefined || range.is === "ended";
     if (mayReturn(absence) && !hasEnded && this.#waiting.needsLiveChat(range)) {
@@ -297,12 +299,12 @@ export class VideoEntry {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };
-      this.#rooms.sources.ownership.setViewers(this.videoId, 0);
+      this.#parts.sources.ownership.setViewers(this.videoId, 0);
       return room;
     }
     const { room } = acquired.is === "owned" ? acquired.owned : acquired.followed;
     if (room.key !== this.videoId) {
-      const { ownership } = this.#rooms.sources;
+      const { ownership } = this.#parts.sources;
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
@@ -356,7 +358,7 @@ export class VideoEntry {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
       if (this.#state.name === "absent" && error instanceof ChatAbsent) {
-        return serveFromAbsent(this.#state, request, this.#rooms.clock);
+        return serveFromAbsent(this.#state, request, this.#parts.clock);
       }
       throw error;
     }
@@ -370,9 +372,9 @@ export class VideoEntry {
   async #memoryOf(absence: Absence, rememberedMs: number): Promise<Absent> {
     const until = this.#in(rememberedMs);
     try {
-      const stored = await this.#rooms.sources.stored(this.videoId);
+      const stored = await this.#parts.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.is === "ended" ? endedRoom(this.#rooms.sources.serve(range)) : undefined;
+      const room = range?.is === "ended" ? endedRoom(this.#parts.sources.serve(range)) : undefined;
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
@@ -388,8 +390,8 @@ export class VideoEntry {
       () => this.#afterEnd(owned),
       (error) => {
         if (isFenced(error)) {
-          if (this.owned !== owned) return this.#rooms.telemetry.mark("room: fenced after it was handed on");
-          this.#rooms.telemetry.mark("room: fenced while it is read");
+          if (this.owned !== owned) return this.#parts.telemetry.mark("room: fenced after it was handed on");
+          this.#parts.telemetry.mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
         owned.room.logBroken(error);
@@ -402,9 +404,9 @@ export class VideoEntry {
 
   /** Leaves the reading to another instance. The viewers here follow the room from now on. */
   #giveWay(owned: OwnedRoom, restMs = 0): void {
-    this.#rooms.telemetry.rooms.givenWay(this.videoId);
+    this.#parts.telemetry.rooms.givenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
-    const followed = this.#rooms.sources.follow?.(owned.room, restMs);
+    const followed = this.#parts.sources.follow?.(owned.room, restMs);
     if (followed) this.#follow(followed);
   }
 
@@ -419,8 +421,8 @@ export class VideoEntry {
     }
     const cancel = new AbortController();
     this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
-    this.#rooms.sources.ownership.setViewers(this.#key, 0);
-    graceOver(this.#key, this.#rooms, cancel.signal).then(
+    this.#parts.sources.ownership.setViewers(this.#key, 0);
+    graceOver(this.#key, this.#parts, cancel.signal).then(
       () => {
         if (cancel.signal.aborted) return; // just now: a viewer came, or the room has ended
         if (state.name === "polling") this.#release(state.owned);
@@ -444,14 +446,14 @@ export class VideoEntry {
     if (this.owned !== owned) return;
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
-    this.#rooms.telemetry.rooms.ended(this.videoId, end);
+    this.#parts.telemetry.rooms.ended(this.videoId, end);
     this.#afterEndOf(owned.room, end);
   }
 
   /** An ended room is served for the grace time; a failed one is removed at once. */
   #afterEndOf(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
-    const until = this.#in(this.#rooms.settings.graceMs);
+    const until = this.#in(this.#parts.settings.graceMs);
     this.#vacate(isServed ? { name: "ended", room, until } : VACANT);
     if (!isServed) this.#rooms.retire(room);
   }
@@ -462,7 +464,7 @@ export class VideoEntry {
     if (!remembered) return false;
     const isReplay = remembered.name === "ended" && isReplayChat(remembered.room.chatType);
     const isUnwatched = isReplay && this.viewerCount === 0;
-    const isDue = isUnwatched || this.#rooms.clock.monotonic() >= remembered.until;
+    const isDue = isUnwatched || this.#parts.clock.monotonic() >= remembered.until;
     if (isDue) this.#forget(remembered);
     return isDue;
   }
@@ -493,10 +495,10 @@ export class VideoEntry {
     if (this.#state.name === "followed") this.#state.followed.leave?.();
     const key = this.#key;
     this.#state = next;
-    this.#rooms.sources.ownership.setViewers(key, 0);
+    this.#parts.sources.ownership.setViewers(key, 0);
   }
 
   #in(ms: number): number {
-    return this.#rooms.clock.monotonic() + ms;
+    return this.#parts.clock.monotonic() + ms;
   }
 }

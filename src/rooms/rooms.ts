@@ -41,6 +41,14 @@ const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
 
+/** What an instance gives its rooms and their entries. */
+export interface RoomsParts {
+  sources: RoomSources;
+  clock: Clock;
+  telemetry: Telemetry;
+  settings: RoomsSettings;
+}
+
 interface RoomsSettings {
   /**
    * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
@@ -54,10 +62,7 @@ interface RoomsSettings {
 }
 
 export class Rooms {
-  readonly sources: RoomSources;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly settings: RoomsSettings;
+  readonly #parts: RoomsParts;
   readonly #entries = new Map<string, VideoEntry>();
   /**
    * The rooms without an entry: those that serve a stored part of a chat without opening it, by that part,
@@ -89,11 +94,9 @@ export class Rooms {
   /** The videos that wait to be opened, or to be looked at. */
   readonly openings: OpeningQueue;
 
-  constructor(sources: RoomSources, clock: Clock, telemetry: Telemetry, settings: RoomsSettings) {
-    this.sources = sources;
-    this.clock = clock;
-    this.telemetry = telemetry;
-    this.settings = settings;
+  constructor(parts: RoomsParts) {
+    const { sources, clock, telemetry, settings } = parts;
+    this.#parts = parts;
     this.#forgetAt = clock.monotonic() + FORGET_MS;
     this.slices = new Slices(clock);
     this.places = new RoomPlaces(settings.maxRooms);
@@ -109,7 +112,7 @@ export class Rooms {
   }
 
   get viewerCount(): number {
-    return this.#entering.size + this.#betweenRooms.size + this.sources.census.viewers;
+    return this.#entering.size + this.#betweenRooms.size + this.#parts.sources.census.viewers;
   }
 
   /** Counts a viewer that is in no room, until the result is disposed of. */
@@ -135,7 +138,7 @@ export class Rooms {
   assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const viewers = this.viewerCount - this.#exempt.of("streams") + this.places.kept + count;
-    if (viewers > this.settings.maxViewers) throw atCapacity("viewers");
+    if (viewers > this.#parts.settings.maxViewers) throw atCapacity("viewers");
   }
 
   /**
@@ -156,7 +159,7 @@ export class Rooms {
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (!request.isRecording) this.assertBelowMaxViewers(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
-    if (this.sources.isBlocked) throw storeUnavailable();
+    if (this.#parts.sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const openSink: StreamRequest["openSink"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
@@ -223,7 +226,7 @@ export class Rooms {
     const read = this.#storedNow(videoId, (stored) => !isAhead(log ?? lastEventId, stored));
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
-    const ended = endedChatForViewer(stored, request, this.settings.graceMs);
+    const ended = endedChatForViewer(stored, request, this.#parts.settings.graceMs);
     if (ended) return this.#serve(ended, "ended");
     if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
     const asked = this.#entries.get(videoId)?.activeRoom ? undefined : chatForViewer(stored, request);
@@ -247,7 +250,7 @@ export class Rooms {
    * `StoreError`.
    */
   stored(videoId: string): Promise<StoredChat[]> {
-    return this.#storedReads.join(() => this.sources.stored(videoId), videoId);
+    return this.#storedReads.join(() => this.#parts.sources.stored(videoId), videoId);
   }
 
   /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */
@@ -255,7 +258,7 @@ export class Rooms {
     const isEnded = end === "ended";
     const part = `${chat.key} ${chat.head} ${isEnded ? end : `${end.length} ${chat.is}`}`;
     return this.#withoutEntry.getOrInsertComputed(part, () => {
-      const room = this.sources.serve(chat);
+      const room = this.#parts.sources.serve(chat);
       if (isEnded) return endedRoom(room);
       const chats = end.map(({ key }) => chatOf(key).chat);
       room.bound(chat.is, chats);
@@ -283,7 +286,7 @@ export class Rooms {
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.stopped.aborted) reasons.push("the service is stopping");
-    return [...reasons, ...(await this.sources.unreadiness())];
+    return [...reasons, ...(await this.#parts.sources.unreadiness())];
   }
 
   /** What this instance knows of a chat's room that is open here; undefined if it is not. */
@@ -318,7 +321,9 @@ export class Rooms {
    */
   async headOf(videoId: string): Promise<number> {
     await this.#readAgain(videoId);
-    const [first] = await retryRead(this.clock, this.stopped, () => this.sources.stored(videoId));
+    const [first] = await retryRead(this.#parts.clock, this.stopped, () =>
+      this.#parts.sources.stored(videoId),
+    );
     return first?.head ?? 0;
   }
 
@@ -327,7 +332,7 @@ export class Rooms {
    * process reads the room, resolves when it must have been read.
    */
   async #readAgain(videoId: string): Promise<void> {
-    const clock = this.clock;
+    const { clock } = this.#parts;
     const askedAt = clock.monotonic();
     const isUnread = () => {
       const { room, owned } = this.#entries.get(videoId) ?? {};
@@ -344,7 +349,7 @@ export class Rooms {
    */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
-    await this.clock.sleep(ms);
+    await this.#parts.clock.sleep(ms);
   }
 
   /**
@@ -355,9 +360,9 @@ export class Rooms {
     this.#stopped.abort();
     for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
     const entries = [...this.#entries.values()];
-    await windDownAll(entries, this.clock);
+    await windDownAll(entries, this.#parts.clock);
     const rooms = [...this.#openRooms(), ...this.#withoutEntry.values()];
-    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.clock);
+    await endAll([...rooms.flatMap((room) => [...room.viewers]), ...this.#betweenRooms], this.#parts.clock);
     for (const entry of entries) entry.close();
     for (const room of this.#withoutEntry.values()) room.disconnect();
   }
@@ -378,7 +383,7 @@ export class Rooms {
   }
 
   #entry(videoId: string): VideoEntry {
-    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this));
+    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this, this.#parts));
   }
 
   /** Drops the entry of a video if it holds no information, as it may after each change of its state. */
@@ -387,11 +392,11 @@ export class Rooms {
   }
 
   async #tick(): Promise<void> {
-    const periodMs = Math.min(TICK_MS, this.settings.keepaliveMs);
+    const periodMs = Math.min(TICK_MS, this.#parts.settings.keepaliveMs);
     while (!this.stopped.aborted) {
-      await pause(this.clock, periodMs, this.#stopped.signal);
+      await pause(this.#parts.clock, periodMs, this.#stopped.signal);
       for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
-      if (this.clock.monotonic() >= this.#forgetAt) void this.#forgetDeleted();
+      if (this.#parts.clock.monotonic() >= this.#forgetAt) void this.#forgetDeleted();
       for (const entry of this.#entries.values()) {
         await this.#roundOf(entry, () => entry.tick());
         this.dropIfVacant(entry.videoId);
@@ -410,7 +415,7 @@ export class Rooms {
       if (this.stopped.aborted) return;
       await this.#roundOf(room, () => room.forgetDeleted());
     }
-    this.#forgetAt = this.clock.monotonic() + FORGET_MS;
+    this.#forgetAt = this.#parts.clock.monotonic() + FORGET_MS;
   }
 
   /** A bug in one room must not keep the others from their rounds. */
@@ -418,7 +423,7 @@ export class Rooms {
     try {
       await round();
     } catch (error) {
-      this.telemetry.service.taskFailed(`rounds of room ${videoId}`, error);
+      this.#parts.telemetry.service.taskFailed(`rounds of room ${videoId}`, error);
     }
   }
 

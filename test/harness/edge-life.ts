@@ -56,7 +56,7 @@ export class EdgeLife implements OriginService {
     const { rooms: settings } = config;
     const isBlanking = () => settings.isBlanking || origin.isBlanking;
     const sources = new OriginRooms({ ...parts, telemetry, settings, isBlanking });
-    this.rooms = new Rooms(sources, clock, telemetry, settings);
+    this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,

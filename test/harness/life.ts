@@ -108,7 +108,7 @@ export class Life implements OriginService {
     const store = observed(engine, clock, telemetry, health);
     const settings = config.rooms;
     const parts = { store, egresses: this.egresses, clock, telemetry, settings };
-    this.rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+    this.rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
     new RoomExchange(this.rooms, parts).start();
     this.list = new RoomList(store, this.rooms);
     const { openings, stopped } = this.rooms;

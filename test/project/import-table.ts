@@ -56,7 +56,7 @@ const GLOBAL_TIME: Record<string, string> = {
 
 /** The waits that no signal ends nevertheless, and why they may. */
 const UNENDED_WAITS: Record<string, string> = {
-  "src/rooms/rooms.ts: this.clock.sleep(ms)":
+  "src/rooms/rooms.ts: this.#parts.clock.sleep(ms)":
     "a stop may first wait for the load balancer, as long as its setting says",
   "src/rooms/stop.ts: clock.sleep(clock.random() * spreadMs)": "the last 1.5 s of a stop",
   "src/store/postgres/notifications.ts: clock.sleep(SPACING_MS)": "a pause of 20 ms between two queries",

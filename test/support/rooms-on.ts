@@ -32,7 +32,7 @@ export async function roomsOn(
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;
   const parts = { store, egresses, clock, telemetry, settings };
-  const rooms = new Rooms(new StoreBackedRooms(parts), clock, telemetry, settings);
+  const rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
   new RoomExchange(rooms, parts).start();
   const list = new RoomList(store, rooms);
   const { openings } = rooms;
