@@ -7,6 +7,7 @@ import { type Clock, pause } from "../base/clock.ts";
 import type { BodyForm, Form, Packet } from "../serving/form.ts";
 import { EVENTS, type Events, type Format } from "../serving/framing.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
+import type { Viewer } from "../serving/viewer.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ChatEvent, eventOf } from "./chat-events.ts";
@@ -104,23 +105,13 @@ export class Multiplex implements SinkOwner {
   }
 }
 
-/** The viewer of one chat. */
-interface BranchOwner extends SinkOwner {
-  /** Writes the viewer's cursor, if the client does not have it. */
-  keepalive(): void;
-  /** Leaves, without an end of its chat, as soon as it has everything up to this cursor. */
-  endAt(cursor: number): void;
-  /** Whether it waits for a chunk of the store. */
-  readonly isReading: boolean;
-}
-
 /** The sink of the viewer of one chat. */
 export class Branch implements Sink {
   readonly form: Form;
   /** Resolves when the viewer has left. */
   readonly left: Promise<void>;
   /** Undefined until the viewer is in its room. */
-  owner: BranchOwner | undefined;
+  owner: Viewer | undefined;
   readonly #multiplex: Multiplex;
   readonly #receive: (event: ChatEvent) => void;
   readonly #leave: () => void;
@@ -157,7 +148,7 @@ export class Branch implements Sink {
     this.#multiplex.sink.reset();
   }
 
-  attach(owner: BranchOwner): void {
+  attach(owner: Viewer): void {
     this.owner = owner;
   }
 
