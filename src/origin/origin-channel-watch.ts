@@ -150,7 +150,6 @@ export class OriginChannelWatch implements WatchedChannel {
       this.#returned = undefined;
     }
     this.broadcasts.show(state, isReopened);
-    this.broadcasts.announce();
   }
 
   #wait(error: Error): void {
@@ -163,10 +162,8 @@ export class OriginChannelWatch implements WatchedChannel {
     const refusal = this.#refusalIn(error);
     const { state: current } = this.broadcasts;
     const isAbsent = refusal === error && refusal.code === "NO_LIVE_CHAT";
-    if (isAbsent && !this.isKnown && !this.#wasKnown) {
-      this.broadcasts.refusal = refusal;
-      this.broadcasts.announce();
-    } else if (!current || (isAbsent && current.videoId === undefined)) this.#wait(refusal);
+    if (isAbsent && !this.isKnown && !this.#wasKnown) this.broadcasts.refuse(refusal);
+    else if (!current || (isAbsent && current.videoId === undefined)) this.#wait(refusal);
   }
 
   /** Why the origin did not answer. Logs a bug of ours. */

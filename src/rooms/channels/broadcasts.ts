@@ -46,10 +46,9 @@ export interface WatchedChannel extends Disposable {
 export class Broadcasts {
   #state: ChannelState | undefined;
   #newest: Broadcast = { videoId: undefined };
-  /** All videos that are live, in the order of their ids. Call `announce` after a change. */
+  #refusal: RelayError | undefined;
+  /** All videos that are live, in the order of their ids. Set it before `show`. */
   live: readonly string[] = [];
-  /** Why nobody can watch it: there is no such channel, or its first look was refused. */
-  refusal: RelayError | undefined;
   #changes = 0;
   /** One promise for all that wait would keep those that leave until the next change. */
   readonly #listeners = new Set<() => void>();
@@ -57,6 +56,11 @@ export class Broadcasts {
   /** The latest state; undefined until the first look. */
   get state(): ChannelState | undefined {
     return this.#state;
+  }
+
+  /** Why nobody can watch it: there is no such channel, or its first look was refused. */
+  get refusal(): RelayError | undefined {
+    return this.#refusal;
   }
 
   get newest(): Broadcast {
@@ -69,16 +73,24 @@ export class Broadcasts {
   }
 
   /**
-   * Sets the state, whose video is the newest broadcast from now on. `isReopened`: whether the video's chat
-   * goes on after its end. Call `announce` afterwards.
+   * Sets the state, whose video is the newest broadcast from now on, and announces it with `live`.
+   * `isReopened`: whether the video's chat goes on after its end.
    */
   show(state: ChannelState, isReopened = false): void {
     this.#state = state;
     const { videoId } = this;
-    if (videoId === undefined || (videoId === this.#newest.videoId && !isReopened)) return;
-    const added: Broadcast = { videoId, isReopened };
-    this.#newest.next = added;
-    this.#newest = added;
+    if (videoId !== undefined && (videoId !== this.#newest.videoId || isReopened)) {
+      const added: Broadcast = { videoId, isReopened };
+      this.#newest.next = added;
+      this.#newest = added;
+    }
+    this.#announce();
+  }
+
+  /** Sets `refusal`, and announces it. */
+  refuse(refusal: RelayError): void {
+    this.#refusal = refusal;
+    this.#announce();
   }
 
   /** Whether the state names the video of a broadcast that is the newest. */
@@ -128,8 +140,7 @@ export class Broadcasts {
     if (this.refusal) throw this.refusal;
   }
 
-  /** Call it after each change. */
-  announce(): void {
+  #announce(): void {
     this.#changes += 1;
     for (const listener of [...this.#listeners]) listener();
   }

@@ -383,17 +383,11 @@ export class ChannelWatch implements WatchedChannel {
     const isRefused = isRefusal(error, "CAPACITY");
     if (isRefused && !this.broadcasts.state) {
       this.#dueAt = Number.NEGATIVE_INFINITY; // the next viewer's watch looks at once
-      this.broadcasts.refusal = error;
-      this.broadcasts.announce();
-      return;
+      return this.broadcasts.refuse(error);
     }
     const isUnknown = isAbsent && !(await this.#wasSeen());
     if (signal.aborted) return;
-    if (isUnknown) {
-      this.broadcasts.refusal = error;
-      this.broadcasts.announce();
-      return;
-    }
+    if (isUnknown) return this.broadcasts.refuse(error);
     // A channel that is known may only be out of reach for a while.
     const absentWaits = { firstMs: settings.channelMs, maxMs: MAX_ABSENT_MS };
     const absentMs = isAbsent ? backoffMs(absentWaits, this.#absences++) : 0;
@@ -456,12 +450,12 @@ export class ChannelWatch implements WatchedChannel {
     const live = broadcasts.filter((each) => each.state === "live" && !this.#troubles.has(each.videoId));
     this.broadcasts.live = live.map((each) => each.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
-    if (!isDeepStrictEqual(state, this.broadcasts.state)) {
-      this.broadcasts.show(state, this.#reopened !== undefined && this.#reopened === facts.videoId);
-      this.#reopened = undefined;
-      this.#parts.telemetry.channels.changed(state);
-    }
-    this.broadcasts.announce();
+    const shown = this.broadcasts.state;
+    if (shown && isDeepStrictEqual(state, shown)) return void this.broadcasts.show(shown);
+    const isReopened = this.#reopened !== undefined && this.#reopened === facts.videoId;
+    this.#reopened = undefined;
+    this.#parts.telemetry.channels.changed(state);
+    this.broadcasts.show(state, isReopened);
   }
 }
 

@@ -124,8 +124,7 @@ describe("the list of a channel's broadcasts", () => {
     const { broadcasts } = listed();
     const { signal } = new AbortController();
     const waits = broadcasts.changedSince(broadcasts.changes, signal);
-    broadcasts.refusal = new RelayError("NO_LIVE_CHAT", "There is no such channel.");
-    broadcasts.announce();
+    broadcasts.refuse(new RelayError("NO_LIVE_CHAT", "There is no such channel."));
     await assert.rejects(waits, { code: "NO_LIVE_CHAT" });
     await assert.rejects(broadcasts.changedSince(0, signal), { code: "NO_LIVE_CHAT" });
   });
