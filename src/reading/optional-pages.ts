@@ -18,7 +18,7 @@ import type { Item } from "../upstream/readers/reader.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
 import { type CompleteAnswer, pageWithAnswer } from "./fresh-pages.ts";
-import { filledAfterMs } from "./interval.ts";
+import { filledAfterMs } from "./interval-rules.ts";
 import type { ScheduleSettings } from "./poll-schedule.ts";
 
 /** A call that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */

@@ -1,5 +1,5 @@
 /**
- * Keeps the interval of a room's polls, by its last answers and the rules in `interval.ts`; reports its
+ * Keeps the interval of a room's polls, by its last answers and the rules in `interval-rules.ts`; reports its
  * demand to the gate, and reports a chat that is read too slowly.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
@@ -8,7 +8,7 @@ import type { Demand } from "../upstream/egress/chat-load.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { type IntervalSettings, intervalAfter, intervalBefore } from "./interval.ts";
+import { type IntervalSettings, intervalAfter, intervalBefore } from "./interval-rules.ts";
 import { unreadBetween } from "./late-answers.ts";
 import { SlowCalls } from "./slow-calls.ts";
 

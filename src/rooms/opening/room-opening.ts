@@ -18,7 +18,7 @@ import {
 } from "../../reading/batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "../../reading/gap.ts";
 import { notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
-import { intervalAfter } from "../../reading/interval.ts";
+import { intervalAfter } from "../../reading/interval-rules.ts";
 import { unreadBetween } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/poll-schedule.ts";
 import { openingBatches } from "../../reading/timeline.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
-import { intervalAfter } from "../../../src/reading/interval.ts";
+import { intervalAfter } from "../../../src/reading/interval-rules.ts";
 import { LateAnswers, WINDOW_MS } from "../../../src/reading/late-answers.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
