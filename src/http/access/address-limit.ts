@@ -1,4 +1,7 @@
-/** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
+/**
+ * Limits the number of viewers per address. It remembers an address only while the address has viewers. Whose
+ * address a request has behind proxies, `server.ts` decides (`trustProxy`).
+ */
 import { isIPv4, isIPv6 } from "node:net";
 import { Counts } from "../../base/key-counts.ts";
 import { atCapacity } from "../../protocol/capacity.ts";

@@ -59,7 +59,7 @@ export class ViewerPlaces {
   }
 
   /** Takes places for `use` as `take` does, and gives them back if `use` rejects. Rejects as both do. */
-  async hold<T>(
+  async takeFor<T>(
     request: FastifyRequest,
     gone: AbortSignal,
     use: (place: ViewerPlace) => T | Promise<T>,

@@ -122,7 +122,7 @@ async function sendPoll(
   parts: LogParts,
   waiting: WaitingPolls,
 ): Promise<FastifyReply> {
-  return await parts.viewerPlaces.hold(reply.request, gone, async (place) => {
+  return await parts.viewerPlaces.takeFor(reply.request, gone, async (place) => {
     const sink = await parts.reads.poll(asked, gone);
     varyByCoding(reply, parts);
     if (!sink.answer) place.keep(sink);
@@ -156,7 +156,7 @@ async function openEvents(
   gone: AbortSignal,
   parts: LogParts,
 ): Promise<void> {
-  await parts.viewerPlaces.hold(reply.request, gone, (place) =>
+  await parts.viewerPlaces.takeFor(reply.request, gone, (place) =>
     parts.reads.events(asked, gone, (forms, forget) => {
       const body = { forms, headers: EVENT_HEADERS, vary: [], endsByItself: false };
       const onClosed = () => {

@@ -44,7 +44,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
         openMerged(asked, networkOf(request.ip), parts, open);
       };
       const count = asked.videoIds.length + asked.channels.length;
-      await parts.viewerPlaces.hold(request, gone, begin, count);
+      await parts.viewerPlaces.takeFor(request, gone, begin, count);
     },
   );
 }

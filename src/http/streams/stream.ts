@@ -40,7 +40,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
-      await parts.viewerPlaces.hold(request, gone, (place) => {
+      await parts.viewerPlaces.takeFor(request, gone, (place) => {
         const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
         return openStream(asked, () => networkOf(request.ip), parts, open, gone);
       });
