@@ -111,7 +111,7 @@ async function isReadOn(
     const chat = (await read()).find(({ key }) => key === room.key);
     return chat !== undefined && (chat.is !== "ended" || chat.head > room.head);
   } catch (error) {
-    if (isUnavailable(error) && room.holds(request)) return false;
+    if (isUnavailable(error) && room.needsNoLog(request)) return false;
     throw error;
   }
 }

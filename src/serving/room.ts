@@ -274,8 +274,8 @@ export class Room {
   }
 
   /** Whether the viewer can be served without the log. */
-  holds(request: StreamRequest): boolean {
-    return this.#starts.holds(request);
+  needsNoLog(request: StreamRequest): boolean {
+    return this.#starts.needsNoLog(request);
   }
 
   sent(bytes: number): void {

@@ -42,8 +42,8 @@ export class Starts {
     }
   }
 
-  /** See `Room.holds`. */
-  holds(beginning: Beginning): boolean {
+  /** See `Room.needsNoLog`. */
+  needsNoLog(beginning: Beginning): boolean {
     return this.#inTail(beginning) !== undefined;
   }
 

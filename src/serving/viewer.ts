@@ -23,7 +23,7 @@ export class Viewer implements SinkOwner {
   #clientCursor: number | undefined;
   #isReading = false;
   /** A chunk from the store that met the full connection, and is the next to be written to it. */
-  #held: Chunk | undefined;
+  #unsent: Chunk | undefined;
   /** The cursor at which it leaves; undefined if it stays to the end. */
   #last: number | undefined;
   #isOpen = true;
@@ -99,9 +99,9 @@ export class Viewer implements SinkOwner {
 
   #nextChunk(): Chunk | Promise<Chunk> | undefined {
     if (this.#hasAll) return undefined;
-    const held = this.#held;
-    this.#held = undefined;
-    return held ?? this.#room.chunk(this.#cursor, this.feed, this.#last);
+    const unsent = this.#unsent;
+    this.#unsent = undefined;
+    return unsent ?? this.#room.chunk(this.#cursor, this.feed, this.#last);
   }
 
   /**
@@ -162,7 +162,7 @@ export class Viewer implements SinkOwner {
       .then((chunk) => {
         this.#isReading = false;
         // If the connection is full and others come first, the chunk is read again: waiting costs no memory.
-        if (!this.#sink.isFull || this.#sink.isNext) this.#held = chunk;
+        if (!this.#sink.isFull || this.#sink.isNext) this.#unsent = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));
