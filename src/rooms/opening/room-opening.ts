@@ -210,7 +210,7 @@ async function storeChat(
   const { position, startedAt } = first;
   const { chatType, pair } = position;
   const isReplay = isReplayChat(chatType);
-  const unread = hold.room && gapBetween(lastRead(hold.room, began, clock), hold.room, page.wallAt);
+  const unread = hold.room && gapSinceRead(lastRead(hold.room, began, clock), hold.room, page.wallAt);
   const batches = openingBatches(page, first, unread, { ...settings, isReplay, telemetry });
   const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
   const shown = { notHiddenAt: parts.egresses.witness.now };
@@ -263,7 +263,7 @@ function lastOfHistory(
 }
 
 /** The gap that may be between the last read of a stored room and a wall time. */
-function gapBetween({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
+function gapSinceRead({ wallAt: sinceMs }: CallTimes, room: RoomRecord, untilMs: number): Gap {
   return { sinceMs, untilMs, reason: reasonFor(room) };
 }
 
@@ -278,7 +278,7 @@ function gapUntilNow(
 ): Gap | undefined {
   const last = lastRead(room, began, clock);
   const isLate = unreadBetween(last, answeredNow(began, clock)) > settings.windowMs;
-  return isLate ? gapBetween(last, room, startedWallAt(began, clock)) : undefined;
+  return isLate ? gapSinceRead(last, room, startedWallAt(began, clock)) : undefined;
 }
 
 /** The reason of the gap when a room is read again. */

@@ -28,9 +28,9 @@ export class WaitingViewers {
    * cursor is in `range` (any cursor, if no range is given). One that names the replay does not wait for it.
    */
   needsLiveChat(range?: CursorRange): boolean {
-    const holds = ({ chat, lastEventId }: StreamRequest) =>
+    const needsIt = ({ chat, lastEventId }: StreamRequest) =>
       chat !== "replay" && (range ? belongsTo(range, lastEventId) : lastEventId !== undefined);
-    return this.#requests.values().some((request) => request.isRecording || holds(request));
+    return this.#requests.values().some((request) => request.isRecording || needsIt(request));
   }
 
   /** Whether one of them knows that the chat goes on after the end that the store has. */
