@@ -7,7 +7,7 @@ import type { CallTimes } from "../base/clock.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { isChatInPlace } from "./gap.ts";
-import { timesOf } from "./interval.ts";
+import { timesOf } from "./interval-rules.ts";
 
 const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */
