@@ -95,7 +95,7 @@ describe("an egress that instances share by its name", { skip, timeout: 300_000,
     assert.match(await refused.text(), /At capacity with 1 live chat on this address/);
   });
 
-  it("tells each instance how many others call, and what their rooms need", async (t) => {
+  it("reports to each instance how many others call, and what their rooms need", async (t) => {
     const { open } = await clockedPostgres(t, server as PostgresServer, wallAt(Date.now()));
     const reserve = async (pollsPerSecond: number) => {
       const pace = (await open()).paceOf("office");

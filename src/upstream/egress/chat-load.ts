@@ -20,7 +20,7 @@ const MARGIN_MS = 500;
 const CALLS_BEFORE_POLL = 2;
 /** The minimum share of calls for others than polls, however many polls the rooms need. */
 const LEAST_SHARE = 0.1;
-/** The share of calls that stays free where instances share an egress: without it, each waits for all others. */
+/** The share of calls that stays free where instances share an egress: without it, each waits for all. */
 const FREE_SHARE = 0.15;
 
 interface ChatLoadSettings {
