@@ -62,8 +62,11 @@ export class LateAnswers {
     return ms > this.#tolerated(intervalMs) ? { ms, sinceMs: last.wallAt } : undefined;
   }
 
-  /** Whether an answer that came now, with that interval of the polls, would be late behind this one. */
-  isLate(intervalMs: number, last = this.#last): boolean {
+  /**
+   * Whether an answer that came now would be late behind this one. `intervalMs`: the interval of the polls,
+   * if there are any.
+   */
+  isLate(intervalMs = 0, last = this.#last): boolean {
     const now = answeredNow(startedNow(this.#clock), this.#clock);
     return unreadBetween(last, now) > this.#tolerated(intervalMs);
   }

@@ -2,7 +2,7 @@
  * An opening of a video from its page: finds the chat that it has now, stores its first messages, and makes
  * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
  */
-import { answeredNow, type CallStart, type CallTimes, startedNow, startedWallAt } from "../../base/clock.ts";
+import { type CallStart, type CallTimes, startedNow, startedWallAt } from "../../base/clock.ts";
 import { type ChatType, ENDED, isOver, isReplayChat } from "../../protocol/chat.ts";
 import { chatKey, chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
@@ -19,7 +19,7 @@ import {
 import type { Gap, ReadBatch } from "../../reading/gap.ts";
 import { notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
 import { intervalAfter } from "../../reading/interval-rules.ts";
-import { unreadBetween } from "../../reading/late-answers.ts";
+import { LateAnswers } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/poll-schedule.ts";
 import { openingBatches } from "../../reading/timeline.ts";
 import { absenceOf } from "../../store/facts.ts";
@@ -277,7 +277,7 @@ function gapUntilNow(
   { clock, settings }: OwnedRoomParts,
 ): Gap | undefined {
   const last = lastRead(room, began, clock);
-  const isLate = unreadBetween(last, answeredNow(began, clock)) > settings.windowMs;
+  const isLate = new LateAnswers(settings.windowMs, clock, last).isLate();
   return isLate ? gapSinceRead(last, room, startedWallAt(began, clock)) : undefined;
 }
 
