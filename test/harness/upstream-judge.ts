@@ -57,7 +57,7 @@ const MAX_RHYTHM_MS = 10_500;
 const MAX_COOLDOWN_MS = 10 * 60_000;
 const POPOUT = "/live_chat";
 const LIVE = "/youtubei/v1/live_chat/get_live_chat";
-const QUOTA_SIGNAL = /RESOURCE_EXHAUSTED|captcha-form/;
+const QUOTA_SIGNAL = /"status":"RESOURCE_EXHAUSTED"|captcha-form/;
 
 /** A class of calls, and the pause that a quota signal imposes on it. */
 class Pause {

@@ -7,7 +7,7 @@ import type { HostileAnswer } from "./hostile-call.ts";
 
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */
-const MUCH = MEGABYTE;
+const MUCH = MEGABYTE / 2;
 /** One more than the values of a JSON text that is parsed. */
 export const TOO_MANY = 500_001;
 

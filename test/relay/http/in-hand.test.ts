@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { after, before, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { ask, askRaw, assertRefused } from "../../support/api.ts";
 import { countRequests } from "../../support/begun-requests.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -64,10 +64,9 @@ const ROWS: Record<string, Row> = {
   "a merged stream of an open room": { request: () => MERGED, isAnswered: true, most: 16 * KB },
   "a preflight": { request: () => "OPTIONS /v1/poll HTTP/1.1\r\n\r\n", isAnswered: true, most: 24 * KB },
   "a small body that does not end": { request: () => unended(16 * KB), most: 40 * KB },
-  "a page that is not read": { request: () => PAGE, isAnswered: true, most: 64 * KB },
-  "2,000 pages that are not read": { request: () => PAGE.repeat(2000), isAnswered: true, most: 64 * KB },
-  "a session that waits": { request: session, on: () => slow, most: 64 * KB },
-  "2,000 sessions that wait": { request: (n) => session(n).repeat(2000), on: () => slow, most: 64 * KB },
+  // On a connection, one request is begun; whatever is behind it costs nothing.
+  "500 pages that are not read": { request: () => PAGE.repeat(500), isAnswered: true, most: 64 * KB },
+  "500 sessions that wait": { request: (n) => session(n).repeat(500), on: () => slow, most: 64 * KB },
 };
 
 async function open(
@@ -85,24 +84,38 @@ async function open(
   return Promise.all(opened);
 }
 
-for (const [name, row] of Object.entries(ROWS)) {
-  it(`${name}: at most ${row.most} bytes are alive for each`, async (t) => {
-    const at = row.on?.() ?? relay;
-    const pause = async () => {
-      for (let i = 0; i < 20; i++) await ask(at.url, "/healthz");
-    };
-    const warm = await open(WARM_UP, row);
-    const requests = countRequests(t, at);
-    const before = heldMb();
-    const sockets = await open(MANY, row, WARM_UP);
-    await eventually(true, () => requests() >= MANY);
-    await pause();
-    const each = Math.round(((heldMb() - before) * KB * KB) / MANY);
-    assert.ok(each <= row.most, `${each} bytes`);
-    for (const socket of [...warm, ...sockets]) socket.destroy();
-    await pause();
+const pause = async ({ on = () => relay }: Row) => {
+  for (let i = 0; i < 20; i++) await ask(on().url, "/healthz");
+};
+
+describe("the bytes that are alive for each", () => {
+  /** With all connections so far, which stay open: a collection of garbage costs more than a row. */
+  let beforeMb: number;
+  const opened: Socket[] = [];
+  before(async () => {
+    for (const row of Object.values(ROWS)) {
+      opened.push(...(await open(WARM_UP, row)));
+      await pause(row);
+    }
+    beforeMb = heldMb();
   });
-}
+  after(() => {
+    for (const socket of opened) socket.destroy();
+  });
+
+  for (const [name, row] of Object.entries(ROWS)) {
+    it(`${name}: at most ${row.most} bytes`, async (t) => {
+      const requests = countRequests(t, row.on?.() ?? relay);
+      opened.push(...(await open(MANY, row, WARM_UP)));
+      await eventually(true, () => requests() >= MANY);
+      await pause(row);
+      const nowMb = heldMb();
+      const each = Math.round(((nowMb - beforeMb) * KB * KB) / MANY);
+      beforeMb = nowMb;
+      assert.ok(each <= row.most, `${each} bytes`);
+    });
+  }
+});
 
 it("large bodies that do not end: 200 may arrive, and the next is refused; a small one is read", async (t) => {
   const large = unended(60 * KB);
