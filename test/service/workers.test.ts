@@ -26,10 +26,10 @@ const TWO = { RELAY_WORKERS: "2", RELAY_LOG_LEVEL: "silent", RELAY_KEEPALIVE_MS:
 /** The kernel spreads connections by chance: with this many, each process has some. */
 const CONNECTIONS = 24;
 
-/** The call after one like this may reach another process. */
+/** The call after one like this may reach another process: none goes to a process that has died since. */
 const ANOTHER_CALL = { headers: { connection: "close" } };
 
-const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
+const isReady = async (url: string) => (await fetch(`${url}/readyz`, ANOTHER_CALL)).status === 200;
 
 /** The loopback ports at which this process listens. */
 function listenersOf(pid: number): number[] {
@@ -118,7 +118,7 @@ async function typesShown(url: string): Promise<Record<string, number>> {
 
 /** A metric of the whole service. */
 async function total(url: string, name: string): Promise<number> {
-  const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
+  const lines = (await (await fetch(`${url}/metrics`, ANOTHER_CALL)).text()).split("\n");
   return Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length));
 }
 
@@ -220,11 +220,12 @@ describe("several workers", { timeout: 300_000 }, () => {
     const [worker = 0] = started();
     const asked = Promise.allSettled(Array.from({ length: CONNECTIONS }, () => typesShown(url)));
     process.kill(worker, "SIGKILL");
+    await eventually(false, () => isAlive(worker));
+    assert.equal(await isReady(url), false); // soon another one is there
     const answered = (await asked).flatMap((asking) => (asking.status === "fulfilled" ? [asking.value] : []));
     assert.ok(answered.length > 0, "the first process answers nobody");
     for (const types of answered) assert.deepEqual(types, { chat: 30 });
     await eventually(here - 1, () => streams.filter(({ over }) => !over).length);
-    assert.equal(await isReady(url), false);
     chat.say(5);
     for (const stream of streams.filter(({ over }) => over)) {
       const last = stream.cursors.at(-1) ?? 0;
@@ -439,6 +440,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     for (const { body } of first) body?.pipeTo(new WritableStream()).then(ended, ended);
     const [worker = 0] = started();
     process.kill(worker, "SIGKILL");
+    await eventually(false, () => isAlive(worker));
     await eventually(true, () => over > 0);
     await eventually(true, () => isReady(url));
     assert.ok(over < CONNECTIONS, `${over} of ${CONNECTIONS} in the worker`);
