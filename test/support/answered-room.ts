@@ -10,29 +10,23 @@ import { asked, openStream, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import type { Stream } from "./stream.ts";
 
-export const VIDEO = "any-answers";
-export const COOLDOWN_MS = 60;
+const VIDEO = "any-answers";
 /** This many failed polls in a row stop the room. */
 export const MAX_FAILURES = 3;
 
-/** An answer that holds a next token, or one of which the token does not matter. */
-export type Ordered = Failure | ((token: string) => Failure);
-
-export type Room = Awaited<ReturnType<typeof roomWith>>;
+type Room = Awaited<ReturnType<typeof roomWith>>;
 
 /** The room, when its viewer has been sent the one message "before". */
-export async function roomWith(ordered: Ordered, scenario: Partial<Scenario> = {}) {
+export async function roomWith(failure: Failure, scenario: Partial<Scenario> = {}) {
   await using stack = new AsyncDisposableStack();
   const settings = {
     RELAY_POLL_MAX_MS: "20",
-    RELAY_COOLDOWN_MS: String(COOLDOWN_MS),
+    RELAY_COOLDOWN_MS: "60",
     RELAY_MAX_FAILURES: String(MAX_FAILURES),
   };
   const relay = stack.use(await startRelay({ settings }));
   const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 1, ...scenario });
   chat.say([textAction("before")]);
-  const token = chat.page("popout").chat?.token ?? "";
-  const failure = typeof ordered === "function" ? ordered(token) : ordered;
   const on = scenario.kind === "replay" ? "get_live_chat_replay" : "get_live_chat";
   relay.upstream.fault({ on, times: 1, as: { delayMs: 0 } });
   const fault = relay.upstream.fault({ on, times: 1, as: failure });
@@ -40,7 +34,7 @@ export async function roomWith(ordered: Ordered, scenario: Partial<Scenario> = {
   await stream.untilMessages(1);
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
-  return { relay, chat, token, failure, fault, stream, [Symbol.asyncDispose]: dispose };
+  return { relay, chat, fault, stream, [Symbol.asyncDispose]: dispose };
 }
 
 /** Waits for the call after the one that was answered as ordered; gives both. */
@@ -49,14 +43,6 @@ export async function around({ relay }: Room) {
   const [, call, next] = await inTime(calls, "a call after the ordered answer");
   assert.ok(call && next);
   return { call, next };
-}
-
-/** Says one more message, and asserts that the stream continues to it after exactly these. */
-export async function assertGoesOn({ chat, stream }: Room, ids: readonly string[] = []): Promise<void> {
-  chat.say([textAction("after")]);
-  await stream.until(() => stream.ids.includes("after"));
-  assert.deepEqual(stream.ids, ["before", ...ids, "after"]);
-  assert.deepEqual([...new Set(stream.frames.map(({ event }) => event))], ["init", "message"]);
 }
 
 /** Asserts that the stream ends as that of a chat that is over. */
