@@ -20,7 +20,7 @@ import type { EgressPool } from "../upstream/egress/pool.ts";
 import { Access, type AccessSettings } from "./access/access.ts";
 import { AddressLimit } from "./access/address-limit.ts";
 import { Expiries } from "./access/expiries.ts";
-import { withoutToken } from "./access/grant.ts";
+import { withoutToken } from "./access/request-token.ts";
 import { type Subjects, ViewerPlaces } from "./access/viewer-places.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { Backpressure } from "./connections/backpressure.ts";

@@ -8,7 +8,8 @@ import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { WORKER_HEADER } from "../origin/origin-connections.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
-import { unauthorized, withToken } from "./access/grant.ts";
+import { unauthorized } from "./access/grant.ts";
+import { withToken } from "./access/request-token.ts";
 import { clientGone } from "./connections/client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?)|log\/)|(?:readyz|metrics)(?:$|\?))/;

@@ -1,6 +1,6 @@
 /**
  * The log: pino, JSON lines on stdout, readable on a terminal. It never contains a token, a key or a viewer's
- * address.
+ * address: `withoutToken` cuts the token out of each URL, and no event passes an address on.
  */
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";

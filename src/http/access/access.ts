@@ -16,18 +16,10 @@ import { clientGone } from "../connections/client-gone.ts";
 import { OF_ACCESS, ofFault } from "../fault-codes.ts";
 import { networkOf } from "./address-limit.ts";
 import { askedNames } from "./asked-names.ts";
-import {
-  EVERYTHING,
-  type Grant,
-  grantOf,
-  refusalOf,
-  setOutcome,
-  tokenInHeader,
-  tokenInQuery,
-  unauthorized,
-} from "./grant.ts";
+import { EVERYTHING, type Grant, grantOf, refusalOf, setOutcome, unauthorized } from "./grant.ts";
 import { keySource } from "./keys.ts";
 import { keepPrivate } from "./private-answers.ts";
+import { tokenInHeader, tokenInQuery } from "./request-token.ts";
 import { rightsOfRoute } from "./route-rights.ts";
 import type { TokenKey } from "./token-key.ts";
 import type { Tokens } from "./tokens.ts";

@@ -1,6 +1,7 @@
 /** Answers to requests with a token: no shared cache may keep them. */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { grantOf, tokenInQuery } from "./grant.ts";
+import { grantOf } from "./grant.ts";
+import { tokenInQuery } from "./request-token.ts";
 
 /** A hook that runs before an answer is sent. */
 export async function keepPrivate(
