@@ -26,7 +26,7 @@ export interface Flag<T> {
   isOnlyVariable?: true;
   /** No error and no log shows the text. A variable with this or `hasPassword` can name a file instead. */
   isSecret?: true;
-  /** The text is a URL that may contain a password: errors and logs show it without. */
+  /** The text is a URL that may contain a password. `shownText` hides those of all URLs. */
   hasPassword?: true;
   /** Throws an error that describes valid texts, or `EntryError`. */
   read(text: string): T;

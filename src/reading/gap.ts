@@ -1,20 +1,23 @@
 /**
  * A time in which a live chat was not read, or not completely, although this service had read some of it
- * before, if only its page. Messages of that time may be missing. Unless the next items overlap with those of
- * the room, a message of type `gap` marks the place. Such a time is suspected:
+ * before, if only its page. Messages of that time may be missing. Unless the room has one of the next chat
+ * messages (`isChatInPlace`: nothing else is proof), a message of type `gap` marks the place (`showGaps`). It
+ * comes with the next new message, or with the chat's end. Such a time is suspected:
  *
- * - before an answer that comes late (`late-answers.ts`), also after a restart;
+ * - before an answer that comes late (`late-answers.ts`) and that no page completes, also after a restart;
  * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#gapBeforePage`);
  *   before one that replaces a token which brought nothing, always;
  * - between a page and its answer, and between Top chat and the answer with all messages, if the later one
  *   was late or may begin later (`areOneList`); behind a page without a chat message, as before a page;
- * - before the page of a stored chat that is opened again, always (`room-opening.ts`);
- * - before a page that says that the chat is off: in an open room as before a fresh page, at an opening if
- *   the page was late;
+ * - before the page of a stored live chat that is opened again, always (`room-opening.ts`);
+ * - before the first page that says that the chat is off: in an open room as before a fresh page, at an
+ *   opening if the page was late;
  * - before a page that says that the chat is over, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
- * A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
+ * Its reason is that of the last event before it (`REASON_AFTER`), or of the stored room (`reasonFor`);
+ * between a page and its answer at an opening it is "unreachable", with an unreadable memory "down". Replays
+ * have none. A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";

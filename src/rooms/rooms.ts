@@ -35,8 +35,8 @@ import { endAll, windDownAll } from "./stop.ts";
 const TICK_MS = 1000;
 /** How often the rooms forget the messages that the retention has deleted. */
 const FORGET_MS = 300_000;
-/** Within this time, a chat that can be read is read again: the longest interval, and its call. */
-const READ_AGAIN_MS = 12_000;
+/** Within this time, a chat that can be read is read again: the longest interval, 13.5 s, and a call. */
+const READ_AGAIN_MS = 15_000;
 const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
