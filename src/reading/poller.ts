@@ -116,7 +116,7 @@ export class Poller {
     this.#tokenHealth = new TokenHealth(settings.suspectMs, clock.monotonic());
     this.#position = start.position;
     this.view = start.position.view;
-    this.#timeline = new ReadingTimeline(start, start.intervalMs > 0, {
+    this.#timeline = new ReadingTimeline(start, {
       ...parts,
       ...settings,
       isReplay: this.#isReplay,
@@ -253,7 +253,7 @@ export class Poller {
     const now = batch.answeredAt;
     const pageItems = this.#timeline.onPages;
     const { intervalMs } = this.#schedule;
-    const unreadMs = this.#timeline.permitPage(batch, intervalMs);
+    const unreadMs = this.#timeline.unreadForPage(batch, intervalMs);
     const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
     const batches = this.#timeline.observe(answer, intervalMs);
     const added = await this.#append(batches, answer.position, options.signal);

@@ -29,16 +29,16 @@ export class RecentRate {
   #added = 0;
 
   /**
-   * `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. `saidAt`:
-   * when the messages of the opening were said, on the monotonic clock. They give a rate, all but the first
-   * one by the time since that, if there are at least `MIN_SHOWN`.
+   * `saidAt`: when the messages of the opening that has just ended were said, on the monotonic clock. They
+   * give a rate, all but the first one by the time since that, if there are at least `MIN_SHOWN`. Undefined
+   * if the chat was not just opened: the rate is unknown until an answer comes.
    */
-  constructor(hasAnswer: boolean, now: number, saidAt: readonly number[] = []) {
-    const shown = saidAt.length < MIN_SHOWN ? [] : saidAt.toSorted((one, other) => one - other);
+  constructor(now: number, saidAt: readonly number[] | undefined) {
+    const shown = saidAt && saidAt.length >= MIN_SHOWN ? saidAt.toSorted((one, other) => one - other) : [];
     const [first = now, ...later] = shown;
     this.#beganAt = first;
     for (const at of later) this.observe(1, at);
-    if (hasAnswer) this.observe(0, now);
+    if (saidAt) this.observe(0, now);
   }
 
   /** An answer brought `added` new messages. */

@@ -102,12 +102,11 @@ export class ReadingTimeline {
   #reason: Gap["reason"] = REASON_AFTER.answered;
 
   /**
-   * `last`: the times of the answer from which reading continues; `opening`: set if it opened the chat;
-   * `awaited`: set if the chat was off or hidden. `isFresh`: whether it was just read.
+   * `last`: the times of the answer from which reading continues; `opening`: set if that has just opened the
+   * chat; `awaited`: set if the chat was off or hidden.
    */
   constructor(
     last: CallTimes & { opening?: Shown } & { awaited?: Awaited | undefined },
-    isFresh: boolean,
     { windowMs, isReplay, clock, telemetry }: TimelineParts,
   ) {
     this.#windowMs = windowMs;
@@ -115,7 +114,7 @@ export class ReadingTimeline {
     this.#isReplay = isReplay;
     this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
-    this.#rate = new RecentRate(isFresh, clock.monotonic(), last.opening && openingTimes(last.opening, last));
+    this.#rate = new RecentRate(clock.monotonic(), last.opening && openingTimes(last.opening, last));
     this.#newsAt = last.wallAt;
     if (last.awaited?.absence.is === "hidden") this.on("hidden");
     else if (last.awaited?.isConfirmed) this.on("off");
@@ -151,11 +150,11 @@ export class ReadingTimeline {
   }
 
   /**
-   * Permits a page that completes an answer, at most once a minute: if messages may be missing before it, and
-   * no page covers that time. Returns the unread time, in milliseconds; undefined if it permits none.
+   * The unread time before an answer that a page may complete, in milliseconds: if messages may be missing in
+   * it, and no page covers it. Undefined otherwise, and within a minute after such a page.
    * `intervalMs`: the interval of the polls if calls are fast.
    */
-  permitPage(answer: PollAnswer, intervalMs: number): number | undefined {
+  unreadForPage(answer: PollAnswer, intervalMs: number): number | undefined {
     const [first, rest] = readsOf(answer, this.#windowMs);
     if (this.#isReplay || this.hasPages || rest) return undefined;
     const late = this.#lateAnswers.lateBy(first, intervalMs);
@@ -164,20 +163,20 @@ export class ReadingTimeline {
 
   /**
    * Returns the batches of this answer, preceded by the pages that are not stored yet. `intervalMs`: as in
-   * `permitPage`.
+   * `unreadForPage`.
    */
   observe(answer: CompleteAnswer, intervalMs: number): readonly ReadBatch[] {
     const [first, rest] = readsOf(answer, this.#windowMs);
     const gap = this.#gapBeforeAnswer(first, intervalMs);
     this.#lateAnswers.answered(answer);
-    const batches = cutBehindTopChat(this.#withAnswer(first, gap));
+    const batches = cutBehindTopChat(this.#batchesWith(first, gap));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
   /** The batches of the pages and of this answer. A gap can only be behind `#beyond`. */
-  #withAnswer(answer: Read, gap: Gap | undefined): readonly ReadBatch[] {
+  #batchesWith(answer: Read, gap: Gap | undefined): readonly ReadBatch[] {
     const beyond = this.#beyond;
     if (!beyond || this.hasPages) return withAnswer(this.#allPages, answer, gap, this.#mark);
     if (!gap || areJoined(beyond.items, answer.items))

@@ -28,7 +28,7 @@ async function after(waitMs: number, beyond: readonly Sent[], answered: readonly
     ({ items: items(sent), ...answeredNow(startedNow(clock), clock), ...more }) as unknown as CompleteAnswer;
   const telemetry = new Telemetry(silentLog);
   const parts = { windowMs: WINDOW_MS, isReplay: false, clock, telemetry };
-  const timeline = new ReadingTimeline(read([]), true, parts);
+  const timeline = new ReadingTimeline({ ...read([]), opening: { items: [], sentAt: 0 } }, parts);
   const late = read([["a"]], { beyond: items(beyond) });
   timeline.observe(late, INTERVAL_MS);
   timeline.keepBeyond(late);

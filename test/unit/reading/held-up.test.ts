@@ -32,11 +32,10 @@ function begin() {
   const read = () =>
     ({ items: [], ...answeredNow(startedNow(clock), clock) }) as unknown as PollAnswer & Page;
   const settings = { windowMs: 10_000, isReplay: false };
-  const timeline = new ReadingTimeline(read(), true, {
-    ...settings,
-    clock,
-    telemetry: new Telemetry(silentLog),
-  });
+  const timeline = new ReadingTimeline(
+    { ...read(), opening: { items: [], sentAt: 0 } },
+    { ...settings, clock, telemetry: new Telemetry(silentLog) },
+  );
   return { clock, timeline, read };
 }
 

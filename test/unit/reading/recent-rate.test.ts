@@ -16,7 +16,7 @@ const said = (agoMs: number) =>
 /** The messages that are expected in five seconds, `ms` after an opening that showed messages this old. */
 function expectedAfter(ms: number, agesMs: readonly number[]): number {
   const saidAt = openingTimes({ items: agesMs.map(said), sentAt: SENT_AT }, TIMES);
-  const rate = new RecentRate(true, OPENED_AT, saidAt);
+  const rate = new RecentRate(OPENED_AT, saidAt);
   rate.observe(0, OPENED_AT + ms / 2);
   return rate.expectedIn(5000, OPENED_AT + ms, []);
 }
