@@ -22,7 +22,7 @@ import {
   type RecorderParts,
   type RecordingRun,
 } from "./recording-run.ts";
-import { recordOf, stay } from "./stay.ts";
+import { recordOf, stay } from "./room-stay.ts";
 
 /** Resolves when the chat is over or the signal aborts. */
 export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
