@@ -18,7 +18,7 @@ const USUAL_INTERVAL_MS = 9000;
 const MARGIN_MS = 500;
 /** The number of calls that may start between the due time of a poll and its start. */
 const CALLS_BEFORE_POLL = 2;
-/** The minimum share of calls for others than polls, however many polls the rooms need. */
+/** The minimum share of deferrable calls, however many polls the rooms need. */
 const LEAST_SHARE = 0.1;
 /** The share of calls that stays free where instances share an egress: without it, each waits for all. */
 const FREE_SHARE = 0.15;
@@ -85,11 +85,11 @@ export class ChatLoad {
   }
 
   /**
-   * The mean time between this instance's calls other than polls, in milliseconds; 0 if no other instance has
-   * live chats. Instances take turns at a shared egress, whatever their calls are: so those other than polls
+   * The mean time between this instance's deferrable calls, in milliseconds; 0 if no other instance has live
+   * chats. Instances take turns at a shared egress, whatever their calls are: so those that can be deferred
    * must not use more than the polls of all instances leave.
    */
-  get nonPollEveryMs(): number {
+  get deferrableEveryMs(): number {
     if (this.othersPollsPerSecond === 0) return 0;
     const { spacingMs } = this.#settings;
     const polls = (this.othersPollsPerSecond + this.minPollsPerSecond) / 1000;

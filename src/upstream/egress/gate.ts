@@ -10,11 +10,11 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import type { ChatLoad } from "./chat-load.ts";
 import { Cooldown } from "./cooldown.ts";
-import { type Lane, Lanes } from "./lanes.ts";
+import { isDeferrable, type Lane, Lanes } from "./lanes.ts";
 import { Reservations } from "./reservations.ts";
 
 const LATE_WARNING_INTERVAL_MS = 60_000;
-/** The calls other than polls that may start at once: those that open a room. */
+/** The deferrable calls that may start at once: those that open a room. */
 const BURST = 3;
 
 export interface GateSettings {
@@ -69,8 +69,8 @@ export class Gate {
   readonly #lanes: Lanes;
   #lastStartAt = Number.NEGATIVE_INFINITY;
   #openingLandedAt = Number.NEGATIVE_INFINITY;
-  /** Before this time only polls may start: see `ChatLoad.nonPollEveryMs`. */
-  #nonPollAt = Number.NEGATIVE_INFINITY;
+  /** Before this time, no deferrable call may start: see `ChatLoad.deferrableEveryMs`. */
+  #deferrableAt = Number.NEGATIVE_INFINITY;
   /** When the gate wakes by itself. */
   #wakesAt = Number.POSITIVE_INFINITY;
   readonly #closed = new AbortController();
@@ -155,7 +155,7 @@ export class Gate {
       }
       const call = this.#next(now);
       if (!call) {
-        for (const at of [this.#pageCooldown.until, this.#nonPollAt]) if (at > now) this.#wakeAt(at, now);
+        for (const at of [this.#pageCooldown.until, this.#deferrableAt]) if (at > now) this.#wakeAt(at, now);
         return;
       }
       const mayStartAt = this.#mayStartAt(call.waiting.lane, now);
@@ -173,12 +173,13 @@ export class Gate {
     if (this.#lanes.areFull) return undefined; // saves a search: the next answer leads here again
     const first = new Map<Lane, { call: Queued; key: number }>();
     const pollKeys: number[] = [];
-    if (this.#nonPollAt > now) this.#nonPollAt = Math.min(this.#nonPollAt, now + this.#load.nonPollEveryMs);
-    const nonPollsWait = this.#nonPollAt > now;
+    if (this.#deferrableAt > now)
+      this.#deferrableAt = Math.min(this.#deferrableAt, now + this.#load.deferrableEveryMs);
+    const deferrableWait = this.#deferrableAt > now;
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
       const { lane } = call.waiting;
-      if (lane !== "poll" && nonPollsWait) continue;
+      if (deferrableWait && isDeferrable(lane)) continue;
       const key = call.waiting.sortKey(now);
       if (lane === "poll") pollKeys.push(key);
       const other = first.get(lane);
@@ -228,9 +229,9 @@ export class Gate {
     this.#queue.delete(call);
     this.#lanes.started(lane);
     this.#lastStartAt = now;
-    if (lane !== "poll") {
-      const everyMs = this.#load.nonPollEveryMs;
-      this.#nonPollAt = Math.max(this.#nonPollAt, now - (BURST - 1) * everyMs) + everyMs;
+    if (isDeferrable(lane)) {
+      const everyMs = this.#load.deferrableEveryMs;
+      this.#deferrableAt = Math.max(this.#deferrableAt, now - (BURST - 1) * everyMs) + everyMs;
     }
     // Time in a cooldown does not count as lateness.
     const lateMs = Math.max(0, now - Math.max(dueAt, this.#cooldownUntil(call.isPage)));

@@ -12,6 +12,11 @@
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
+/** Whether no open live chat waits for calls of the lane: these lose no message by waiting. */
+export function isDeferrable(lane: Lane): boolean {
+  return lane !== "poll" && lane !== "recovery" && lane !== "retry";
+}
+
 /** The waiting lane with the lowest number is next; of several, the one that was served longest ago. */
 const TURNS = { opening: 2, caller: 2, recovery: 2, retry: 2, look: 3, replay: 4, probe: 4 } as const;
 /** A look that waits while this many calls other than polls start goes before them. */
