@@ -58,8 +58,18 @@ export const FULL = {
 
 export type FullCause = keyof typeof FULL;
 
-/** The refusal of a service that takes no more. `message`: if more is known than the table says. */
+/** The refusal of a service that takes no more. */
+export class CapacityError extends RelayError {
+  readonly full: FullCause;
+
+  constructor(full: FullCause, message?: string, cause?: unknown) {
+    const { retryAfterMs, ...row }: FullRow = FULL[full];
+    super("CAPACITY", message ?? row.message, { retryAfterMs, cause });
+    this.full = full;
+  }
+}
+
+/** That refusal. `message`: if more is known than the table says. */
 export function atCapacity(full: FullCause, message?: string, cause?: unknown): RelayError {
-  const { retryAfterMs, ...row }: FullRow = FULL[full];
-  return new RelayError("CAPACITY", message ?? row.message, { retryAfterMs, full, cause });
+  return new CapacityError(full, message, cause);
 }

@@ -1,7 +1,6 @@
 /**
  * Every error that a caller can receive. JSON error bodies and the stream's `error` frame use the same codes.
  */
-import type { FullCause } from "./capacity.ts";
 
 /** The facts of an error code. */
 export interface ErrorRow {
@@ -59,18 +58,15 @@ export class RelayError extends Error {
   readonly code: ErrorCode;
   /** The time to wait before the next try, in milliseconds, if it is known (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
-  /** Why there is no room, if the code is CAPACITY; undefined if another service has said so. */
-  readonly full: FullCause | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { retryAfterMs?: number | undefined; full?: FullCause; cause?: unknown } = {},
+    options: { retryAfterMs?: number | undefined; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
-    this.full = options.full;
   }
 
   get status(): number {

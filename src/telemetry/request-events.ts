@@ -1,6 +1,6 @@
 /** The events of requests that were refused or failed, in log and metrics. */
 import type { Counter } from "prom-client";
-import { FULL, type FullCause, type FullRow } from "../protocol/capacity.ts";
+import { CapacityError, FULL, type FullCause, type FullRow } from "../protocol/capacity.ts";
 import { ERRORS, type RelayError } from "../protocol/errors.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
@@ -29,7 +29,7 @@ export class RequestEvents {
   }
 
   /** A request was answered with an error. Callers' mistakes are counted, but not logged. */
-  refused(error: Pick<RelayError, "code"> & Partial<Pick<RelayError, "full">>): void {
+  refused(error: Pick<RelayError, "code">): void {
     this.#errors.inc({ code: error.code });
     this.full(error);
   }
@@ -38,8 +38,9 @@ export class RequestEvents {
    * A request, or a chat of a connection that has several, was refused; counted if the service is full. The
    * log has the first refusal for each cause, the tenth, the hundredth, and so on.
    */
-  full({ full }: Partial<Pick<RelayError, "full">>): void {
-    if (full === undefined) return;
+  full(error: object): void {
+    if (!(error instanceof CapacityError)) return; // or it is another service's: that one counts it
+    const { full } = error;
     this.#full.inc({ cause: full });
     const refused = (this.#refused.get(full) ?? 0) + 1;
     this.#refused.set(full, refused);

@@ -5,6 +5,7 @@
  */
 
 import { Random } from "../../simulator/random.ts";
+import { CapacityError } from "../../src/protocol/capacity.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
@@ -153,6 +154,7 @@ function withDoor(service: OriginService): Life & { door: Door } {
 /** The cause of a refusal; if it is CAPACITY, the cause of that. */
 function codeOf(error: unknown): string {
   if (error instanceof ChatAbsent) return "NO_LIVE_CHAT";
-  if (error instanceof RelayError) return error.full ?? error.code;
+  if (error instanceof CapacityError) return error.full;
+  if (error instanceof RelayError) return error.code;
   return error instanceof UpstreamError ? error.fault : `${error}`;
 }

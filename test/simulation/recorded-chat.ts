@@ -6,7 +6,7 @@
 
 import { Random } from "../../simulator/random.ts";
 import type { Broadcast } from "../../simulator/simulated-channel.ts";
-import { RelayError } from "../../src/protocol/errors.ts";
+import { CapacityError } from "../../src/protocol/capacity.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Journal } from "../harness/journal.ts";
 import { whenever } from "../harness/whenever.ts";
@@ -94,7 +94,7 @@ export function judgeRecordings(
     if (isOpen(videoId)) journal.violate("health", videoId, "its recording has ended before its chat");
   });
   whenever(recordings, "waits", (_recorded, error: unknown) => {
-    const full = error instanceof RelayError ? error.full : undefined;
+    const full = error instanceof CapacityError ? error.full : undefined;
     if (full && !TEMPORARY.includes(full))
       journal.violate("neighbours", RECORDED, `its recording is displaced: ${error}`);
   });

@@ -1,6 +1,7 @@
 /** Which stream of a channel is chosen, and when another. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { CapacityError } from "../../../src/protocol/capacity.ts";
 import { ChatAbsent } from "../../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { broadcastsInOrder } from "../../../src/rooms/channels/broadcast-choice.ts";
@@ -348,7 +349,7 @@ describe("channels that nobody knows", () => {
     const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "50" } });
     const watchers = flood(watcher, 2000, () => "flood");
     await relay.advance(1000);
-    const refused = watchers.flatMap(({ error }) => (error instanceof RelayError ? [error] : []));
+    const refused = watchers.flatMap(({ error }) => (error instanceof CapacityError ? [error] : []));
     const displaced = refused.filter(({ full }) => full === "channels");
     assert.ok(displaced.length >= 900, `${displaced.length} of 2,000 were displaced`);
     const [again] = flood(watcher, 1, () => "another");

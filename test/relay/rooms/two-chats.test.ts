@@ -1,6 +1,7 @@
 /** The live chat of a video and the replay of its finished stream: two rooms, whose cursors never meet. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { CapacityError } from "../../../src/protocol/capacity.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -241,6 +242,7 @@ describe("a viewer at an edge with a cursor of a replay gets the replay", () => 
     const { life } = await virtualEdge(relay);
     const newcomer = relay.visit({ videoId: VIDEO }, life.rooms);
     const beside = await relay.refusal({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
+    assert.ok(beside instanceof CapacityError);
     assert.deepEqual([beside.code, beside.full, beside.retryAfterMs], ["CAPACITY", "live", 1000]);
     assert.match(beside.message, /live chat is still open/);
     assert.equal((await newcomer.ended())?.event, "end");
