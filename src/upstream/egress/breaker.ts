@@ -22,8 +22,6 @@ import {
   isUnreached,
   UpstreamError,
 } from "../upstream-error.ts";
-import type { Egress } from "./egress.ts";
-import type { EgressPool } from "./pool.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -56,14 +54,25 @@ interface Outage {
   trial: { room: string | undefined } | undefined;
 }
 
-/** What it needs of its egress. */
-interface OwnEgress extends Pick<Egress, "name" | "cooldownLeftMs" | "trial"> {
-  load: { roomCount: number };
+/** What it needs of its egress; see `Egress`. */
+interface TriedEgress {
+  readonly name: string;
+  readonly load: { roomCount: number };
+  cooldownLeftMs(isPage?: boolean): number;
+  trial(signal: AbortSignal, maxCooldownMs: number): Promise<void>;
+}
+
+/** What it needs of all egresses, and says to them; see `EgressPool`. */
+export interface Reach {
+  readonly isSingle: boolean;
+  readonly isCutOff: boolean;
+  reached(): void;
+  assumeReached(): void;
 }
 
 export class Breaker {
-  readonly #egress: OwnEgress;
-  readonly #pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached" | "assumeReached">;
+  readonly #egress: TriedEgress;
+  readonly #pool: Reach;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** The rooms whose last call failed since the last answer. */
@@ -76,8 +85,8 @@ export class Breaker {
   readonly #closed = new AbortController();
 
   constructor(
-    egress: OwnEgress,
-    pool: Pick<EgressPool, "isSingle" | "isCutOff" | "reached" | "assumeReached">,
+    egress: TriedEgress,
+    pool: Reach,
     { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
   ) {
     this.#egress = egress;

@@ -3,6 +3,7 @@
  * chats itself, because the upstream ties credentials and visitor data to one address.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import type { Standing } from "../../protocol/chat-standing.ts";
@@ -14,12 +15,11 @@ import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
 import { PageLoads } from "../page-loads.ts";
 import { isUnanswered, UpstreamError } from "../upstream-error.ts";
-import { Breaker } from "./breaker.ts";
+import { Breaker, type Reach } from "./breaker.ts";
 import { ChatLoad } from "./chat-load.ts";
 import type { Connections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
-import type { EgressPool } from "./pool.ts";
 import { Silence } from "./silence.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
@@ -34,6 +34,14 @@ const OPENING_CALLS = 3;
 const MAX_OPENING_MS = 3000;
 /** The page that an egress requests to see whether it reaches the upstream again. */
 const SMALL_PAGE = "/sw.js";
+
+/** What it needs of all egresses; see `EgressPool`. */
+interface OwnPool extends Reach {
+  /** Time limit of a chat call, in milliseconds. */
+  readonly chatMs: number;
+  /** Hears the dates of the upstream's answers. */
+  readonly witness: Pick<ClockWitness, "hear">;
+}
 
 export interface EgressSettings extends CallSettings {
   gate: GateSettings;
@@ -50,7 +58,7 @@ export class Egress {
   /** The chats that it reads. A room that leaves it leaves its breaker, too. */
   readonly load: ChatLoad;
   readonly breaker: Breaker;
-  readonly #pool: EgressPool;
+  readonly #pool: OwnPool;
   readonly #telemetry: Telemetry;
   readonly #maxOpenings: number;
   readonly #gate: Gate;
@@ -68,7 +76,7 @@ export class Egress {
   constructor(
     { name, key }: EgressSpec,
     settings: EgressSettings,
-    pool: EgressPool,
+    pool: OwnPool,
     connections: Connections,
     { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
   ) {
