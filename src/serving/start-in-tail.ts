@@ -1,8 +1,9 @@
 /** Where a viewer starts, if its room's tail is enough to say so. */
+import type { ChatType } from "../protocol/chat.ts";
 import type { LogPosition } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { backfillCount } from "./resume.ts";
-import type { Room } from "./room.ts";
+import type { Tail } from "./tail.ts";
 
 /**
  * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
@@ -30,9 +31,16 @@ export interface Beginning {
   log?: LogPosition;
 }
 
+/** What decides, of a room, where its viewers start; see `Room`. */
+export interface StartedRoom {
+  readonly chatType: ChatType;
+  readonly tail: Tail;
+  readonly isFollowed: boolean;
+}
+
 /** The cursor at a position of the log; undefined if the tail does not have it. */
 export function positionInTail(
-  { tail }: Pick<Room, "tail">,
+  tail: Tail,
   position: LogPosition,
   historyEnd: HistoryEnd | undefined,
 ): number | undefined {
@@ -47,7 +55,7 @@ export function positionInTail(
  * asked for will do. `historyEnd`: by default the head.
  */
 export function startInTail(
-  { tail, chatType, isFollowed }: Pick<Room, "tail" | "chatType" | "isFollowed">,
+  { tail, chatType, isFollowed }: StartedRoom,
   { lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
   historyEnd: HistoryEnd = tail.head,
   isAway = false,

@@ -4,26 +4,32 @@
  * time is read once for all of them.
  */
 import { InFlight } from "../base/shared-work.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
 import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import { positionIn } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { backfillCount, resumeCursor } from "./resume.ts";
-import type { Room } from "./room.ts";
 import type { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
-import { type Beginning, type HistoryEnd, positionInTail } from "./start-in-tail.ts";
+import { type Beginning, type HistoryEnd, positionInTail, type StartedRoom } from "./start-in-tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
+/** What they need of their room; see `Room`. */
+interface OwnRoom extends StartedRoom {
+  readonly key: ChatKey;
+  readonly closedAt: number | undefined;
+}
+
 export class Starts {
-  readonly #room: Room;
+  readonly #room: OwnRoom;
   readonly #log: RoomLog;
   readonly #cursors: RoomCursors;
   /** The searches that are under way, by what they look for. */
   readonly #searches = new InFlight<number | undefined, string>();
 
-  constructor(room: Room, log: RoomLog, cursors: RoomCursors) {
+  constructor(room: OwnRoom, log: RoomLog, cursors: RoomCursors) {
     this.#room = room;
     this.#log = log;
     this.#cursors = cursors;
@@ -48,7 +54,7 @@ export class Starts {
   }
 
   #inTail(beginning: Beginning, historyEnd?: HistoryEnd, isAway?: boolean): number | undefined {
-    if (beginning.log !== undefined) return positionInTail(this.#room, beginning.log, historyEnd);
+    if (beginning.log !== undefined) return positionInTail(this.#room.tail, beginning.log, historyEnd);
     return this.#log.startInTail?.(this.#room, beginning, historyEnd, isAway);
   }
 

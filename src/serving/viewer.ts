@@ -4,17 +4,27 @@
  * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
  * what its sink takes.
  */
-import type { Init } from "../protocol/chat.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { FactPlace } from "./fact-frames.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
-import type { Room } from "./room.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
 import type { Chunk } from "./tail.ts";
 
+/** What it needs of its room, and says to it; see `Room`. */
+interface OwnRoom {
+  readonly videoId: string;
+  readonly head: number;
+  readonly streamEnd: StreamEnd | undefined;
+  chunk(after: number, feed: Feed, last?: number): Chunk | Promise<Chunk> | undefined;
+  sent(bytes: number): void;
+  leave(viewer: Viewer): void;
+  logFailed(viewer: Viewer, error: unknown): void;
+}
+
 export class Viewer implements SinkOwner {
   readonly feed: Feed;
-  readonly #room: Room;
+  readonly #room: OwnRoom;
   readonly #sink: Sink;
   /** Its places in the facts that its client asks for; undefined if it asks for none. */
   readonly #facts: readonly FactPlace[] | undefined;
@@ -33,7 +43,7 @@ export class Viewer implements SinkOwner {
    * is honoured. `facts`: those that it is sent. It writes nothing before `start`.
    */
   constructor(
-    room: Room,
+    room: OwnRoom,
     sink: Sink,
     feed: Feed,
     cursor: number,
