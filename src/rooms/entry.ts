@@ -8,15 +8,17 @@ import { isReplayChat, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { isRefusal } from "../protocol/errors.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/store-error.ts";
 import { graceOver } from "./grace.ts";
-import type { QueuedOpening } from "./opening/opening-queue.ts";
+import type { OpeningQueue, QueuedOpening } from "./opening/opening-queue.ts";
 import { WaitingViewers } from "./opening/waiting-viewers.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import { type Absent, endedRoom, type Remembered, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
+import type { RoomPlaces } from "./room-places.ts";
 import type { RoomState } from "./room-states.ts";
-import type { Rooms, RoomsParts } from "./rooms.ts";
+import type { RoomsParts } from "./rooms-parts.ts";
 import type { Acquired, AcquiredRoom, Followed, RoomApplicant } from "./sources.ts";
 
 type State =
@@ -49,20 +51,33 @@ interface OpenOptions {
   isShown?: boolean | undefined;
 }
 
+/** What it needs of the rooms of its instance; see `Rooms`. */
+interface OwnRooms {
+  readonly stopped: AbortSignal;
+  readonly places: RoomPlaces;
+  readonly openings: OpeningQueue;
+  admit(request: StreamRequest, signal: AbortSignal): Promise<void>;
+  resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
+  stored(videoId: string): Promise<StoredChat[]>;
+  ownedEntries(): readonly unknown[];
+  retire(room: Room): void;
+  dropIfVacant(videoId: string): void;
+}
+
 const VACANT: State = { name: "vacant" };
 /** How long a video counts as one without a chat while it is unknown what the store has of it. */
 const UNREAD_MS = 1000;
 
 export class VideoEntry {
   readonly videoId: string;
-  readonly #rooms: Rooms;
+  readonly #rooms: OwnRooms;
   readonly #parts: RoomsParts;
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   readonly #waiting = new WaitingViewers();
 
-  constructor(videoId: string, rooms: Rooms, parts: RoomsParts) {
+  constructor(videoId: string, rooms: OwnRooms, parts: RoomsParts) {
     this.videoId = videoId;
     this.#rooms = rooms;
     this.#parts = parts;

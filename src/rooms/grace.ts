@@ -1,7 +1,7 @@
 /** Waits until nobody, on any instance, has watched a room for the grace time. */
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
-import type { RoomsParts } from "./rooms.ts";
+import type { RoomsParts } from "./rooms-parts.ts";
 
 /** The wait before the next question if the store cannot answer. */
 const UNKNOWN_MS = 1000;

@@ -2,7 +2,7 @@
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
-import { type Clock, pause } from "../base/clock.ts";
+import { pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
 import { InFlight } from "../base/shared-work.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -22,13 +22,12 @@ import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ifUnavailable, notStored, retryRead, storeUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
 import { VideoEntry } from "./entry.ts";
 import { OpeningQueue } from "./opening/opening-queue.ts";
 import { endedRoom } from "./remembered-chats.ts";
 import { RoomPlaces } from "./room-places.ts";
 import { type LocalRoom, ROOM_STATES, type RoomState } from "./room-states.ts";
-import type { RoomSources } from "./sources.ts";
+import type { RoomsParts } from "./rooms-parts.ts";
 import { endAll, windDownAll } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -40,26 +39,6 @@ const READ_AGAIN_MS = 15_000;
 const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
-
-/** What an instance gives its rooms and their entries. */
-export interface RoomsParts {
-  sources: RoomSources;
-  clock: Clock;
-  telemetry: Telemetry;
-  settings: RoomsSettings;
-}
-
-interface RoomsSettings {
-  /**
-   * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
-   */
-  graceMs: number;
-  /** How long the service remembers that a video has no chat, in milliseconds. */
-  noChatMs: number;
-  keepaliveMs: number;
-  maxRooms: number;
-  maxViewers: number;
-}
 
 export class Rooms {
   readonly #parts: RoomsParts;

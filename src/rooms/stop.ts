@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
-import type { VideoEntry } from "./entry.ts";
 
 /** Time limit of the current polls. */
 const WIND_DOWN_MS = 2000;
@@ -15,7 +14,7 @@ const END_SPREAD_MS = 1500;
 
 /** The current polls become durable, and the rooms are given back. */
 export async function windDownAll(
-  entries: readonly Pick<VideoEntry, "windDown">[],
+  entries: readonly { windDown(limitMs: number): Promise<void> }[],
   clock: Clock,
 ): Promise<void> {
   using limit = new Deadline(clock, WIND_DOWN_MS + GIVE_BACK_MS);
