@@ -16,7 +16,8 @@ import { Batch } from "./batch.ts";
 import { silentMs, watchfulFetch } from "./keepalive.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";
 import { completed, type ShownMessage } from "./shown-message.ts";
-import { openChat, type SourceChat } from "./source.ts";
+import { openChat } from "./source.ts";
+import type { SourceChat } from "./source-chat.ts";
 import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 

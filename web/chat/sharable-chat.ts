@@ -1,7 +1,7 @@
 /** A chat that goes on over the shared stream once there is one, and its listeners notice nothing. */
 import type { SharedStream } from "./shared-stream.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";
-import type { SourceChat } from "./source.ts";
+import type { SourceChat } from "./source-chat.ts";
 
 type EventName = Parameters<SourceChat["on"]>[0];
 type Value = Parameters<Parameters<SourceChat["on"]>[1]>[0];

@@ -10,7 +10,7 @@ import { typesOf } from "./parameters.ts";
 import type { FromWorker, SharedStreamName, ToWorker } from "./shared-messages.ts";
 import { BEAT_MS } from "./shared-messages.ts";
 import type { ShownMessage } from "./shown-message.ts";
-import type { SourceChat, SourceOptions } from "./source.ts";
+import type { SourceChat, SourceOptions } from "./source-chat.ts";
 import type { Source } from "./source-name.ts";
 import { chatIn } from "./stored.ts";
 

@@ -1,21 +1,8 @@
-/** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
-import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
-import type { ChannelState } from "../../src/protocol/channel.ts";
+/** Opens the chat that a page shows: of a video, or of the streams of a channel, one after the other. */
+import { type ChatOptions, chat } from "../../client/index.ts";
 import { SharableChat } from "./sharable-chat.ts";
-import type { ShownMessage } from "./shown-message.ts";
+import type { SourceChat, SourceOptions } from "./source-chat.ts";
 import type { Source } from "./source-name.ts";
-
-/** `channel` comes only for a channel, `end` only for a video. */
-interface SourceEvents extends Omit<ChatEvents, "message"> {
-  message: ShownMessage;
-  channel: ChannelState;
-}
-
-export type SourceChat = Chat<ShownMessage, number | string, SourceEvents>;
-export type SourceOptions = Omit<ChatOptions<true>, "videoId" | "cursor" | "details" | "token"> & {
-  token?: string | undefined;
-  cursor?: number | string | undefined;
-};
 
 export function openChat(service: string, source: Source, options: SourceOptions): SourceChat {
   const { videoId, channel } = source;

@@ -7,7 +7,8 @@ import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts
 import { isPartlyInvisible, quoted, withoutSurroundings } from "../../../src/protocol/pasted-name.ts";
 import { parseVideoId } from "../../../src/protocol/video-id.ts";
 import { withoutHeaders } from "../../chat/page-token.ts";
-import { openChat, type SourceChat } from "../../chat/source.ts";
+import { openChat } from "../../chat/source.ts";
+import type { SourceChat } from "../../chat/source-chat.ts";
 import { MAX_CHATS } from "../source-marks.ts";
 import { type Field, judged, textField } from "./fields.ts";
 
