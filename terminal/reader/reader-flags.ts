@@ -1,7 +1,7 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 
 import { suggestOrList } from "../../src/base/suggest.ts";
-import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../../src/cli/flags.ts";
+import { type Argument, EntryError, type Flag, type FlagTable } from "../../src/cli/flags.ts";
 import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../../src/cli/setting-readers.ts";
 import { CHATS } from "../../src/protocol/chat.ts";
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../src/protocol/kinds.ts";
@@ -55,8 +55,6 @@ const SERVER = {
   },
   ...TOKEN_FLAGS,
 } satisfies FlagTable;
-
-export type ServerValues = Input<typeof SERVER>["values"];
 
 const since = optional(
   "resume after this cursor; 0 starts with the oldest stored message. The cursor of a channel is <video id>.<cursor>",

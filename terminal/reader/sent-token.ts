@@ -5,9 +5,15 @@
 import { readFile } from "node:fs/promises";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { UsageError } from "../../src/cli/flags.ts";
-import type { ServerValues } from "./reader-flags.ts";
 
 type Token = string | (() => Promise<string>) | undefined;
+
+/** The settings and flags that name a service and its token. */
+export interface ServerValues {
+  RELAY_URL: string;
+  RELAY_TOKEN: string | undefined;
+  "token-file": string | undefined;
+}
 
 /** What a request needs to reach a service and be served. */
 export interface Access {

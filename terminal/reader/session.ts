@@ -11,8 +11,7 @@ import { ReaderLeft } from "../../src/cli/output.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { stopSignals } from "../../src/cli/signals.ts";
 import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
-import type { ServerValues } from "./reader-flags.ts";
-import { type Access, accessOf } from "./sent-token.ts";
+import { type Access, accessOf, type ServerValues } from "./sent-token.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
 
 /** The maximum wait between attempts while there is no chat or no service yet. */
