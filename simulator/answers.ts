@@ -5,7 +5,6 @@
 import type { Grant } from "./continuation-book.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
-import type { Scenario } from "./scenario.ts";
 
 /** One HTTP answer, independent of a socket. */
 export interface Answer {
@@ -117,9 +116,12 @@ export function trackingParams(random: Random): string {
   return `CAEQ${random.text(18)}`;
 }
 
+/** The form of a live chat's continuation; `none`: answers bring none. */
+export type LiveForm = "invalidation" | "timed" | "none";
+
 /** The continuation of a live chat. `timeoutMs` null asks for no wait. */
 export function liveContinuation(
-  key: Scenario["continuation"],
+  key: LiveForm,
   videoId: string,
   token: string,
   timeoutMs: number | null,

@@ -2,7 +2,7 @@
  * The properties of a chat that a caller can choose, each with a default. Pure data; a scenario can change
  * while its chat runs.
  */
-import type { Caller, EndShape } from "./answers.ts";
+import type { Caller, EndShape, LiveForm } from "./answers.ts";
 import { identify } from "./chat-log.ts";
 import type { Grant } from "./continuation-book.ts";
 import type { Species } from "./generator.ts";
@@ -64,7 +64,7 @@ export interface Scenario {
   /** The wait that answers ask for in milliseconds; null asks for none. */
   timeoutMs: number | null;
   /** The key of a live continuation; `none`: only pages have one, although the chat goes on. */
-  continuation: "invalidation" | "timed" | "none";
+  continuation: LiveForm;
   /** The maximum age, and number, of the actions that a late reader of a live chat can still get. */
   holdsMs: number;
   holdsMessages: number;
