@@ -10,7 +10,6 @@ import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
-import { startInTail } from "../serving/start-in-tail.ts";
 import type { Fact, TypedPart } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
@@ -30,7 +29,7 @@ interface FollowedStart {
 }
 
 export class OriginRoomLog implements RoomLog {
-  readonly startInTail = startInTail;
+  readonly isElsewhere = true;
   readonly #origin: Origin;
   readonly #clock: Clock;
   readonly #events: OriginEvents;

@@ -38,6 +38,19 @@ export function positionIn(position: LogPosition, floor: number, end: number): n
 }
 
 /**
+ * The cursor of a position, if its room's tail is known to hold everything after it; else undefined. `end`:
+ * the meaning of `now`.
+ */
+export function positionInTail(
+  position: LogPosition,
+  tail: { head: number; holds(cursor: number): boolean },
+  end = tail.head,
+): number | undefined {
+  if (position === "now") return end;
+  return position !== "begin" && tail.holds(position) ? position : undefined;
+}
+
+/**
  * The tag of the items between two cursors. It changes when the log is closed behind them. `head`: if stored
  * messages can change, the newest cursor of the room, because a deletion is a message of its own.
  */

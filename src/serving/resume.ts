@@ -6,6 +6,7 @@
  */
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 import type { LogPosition } from "./log-position.ts";
+import type { MessageFilter } from "./message-filter.ts";
 
 export const BACKFILL_DEFAULT = 50;
 export const BACKFILL_MAX = 500;
@@ -17,6 +18,32 @@ export interface CursorRange {
   base: number;
   floor: number;
   head: number;
+}
+
+/**
+ * For a viewer without a cursor to resume from: messages up to this cursor are history, of which it gets only
+ * its backfill; later ones are sent in full. `none`: nothing is history, so all messages are sent.
+ */
+export type HistoryEnd = number | "none";
+
+/** Where a connection asks to begin. */
+export interface Beginning {
+  /** The cursor to resume after. */
+  lastEventId: number | undefined;
+  /** Undefined if the client named none. */
+  backfill: number | undefined;
+  /**
+   * Without a cursor to resume after, the stream begins with the first message stored at this time or later,
+   * in wall milliseconds.
+   */
+  from?: number | undefined;
+  /** By default everything. */
+  filter?: MessageFilter;
+  /**
+   * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
+   * Then `backfill` and `from` mean nothing.
+   */
+  log?: LogPosition;
 }
 
 // [spec] A malformed or negative `Last-Event-ID` is treated as absent (backfill applies).

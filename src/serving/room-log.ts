@@ -5,7 +5,6 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Fact, Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
-import type { startInTail } from "./start-in-tail.ts";
 
 export interface RoomRange extends CursorRange {
   /** As in `RoomRecord`; absent if the log belongs to another instance. */
@@ -15,10 +14,10 @@ export interface RoomRange extends CursorRange {
 /** The log of rooms as their viewers read it. */
 export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {
   /**
-   * If the log belongs to another instance: finds a viewer's start in its room's own tail, which saves a
-   * request. A store has no such method, because the tail may hold messages that it has deleted meanwhile.
+   * Whether the log belongs to another instance. Then the room's own tail says where a viewer starts, if it
+   * can, which saves a request. It may hold messages that a store has deleted meanwhile.
    */
-  readonly startInTail?: typeof startInTail;
+  readonly isElsewhere?: boolean;
   /** If it belongs to another instance: what that has said of the video. */
   readonly video?: VideoFacts | undefined;
   /** If it belongs to another instance: asks that for `video`, if it is not known. Never rejects. */

@@ -4,21 +4,25 @@
  * time is read once for all of them.
  */
 import { InFlight } from "../base/shared-work.ts";
+import type { ChatType } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
 import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
-import { positionIn } from "./log-position.ts";
+import { positionIn, positionInTail } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
-import { backfillCount, resumeCursor } from "./resume.ts";
+import { type Beginning, backfillCount, type HistoryEnd, resumeCursor } from "./resume.ts";
 import type { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
-import { type Beginning, type HistoryEnd, positionInTail, type StartedRoom } from "./start-in-tail.ts";
+import type { Tail } from "./tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
 /** What they need of their room; see `Room`. */
-interface OwnRoom extends StartedRoom {
+interface OwnRoom {
   readonly key: ChatKey;
+  readonly chatType: ChatType;
+  readonly tail: Tail;
+  readonly isFollowed: boolean;
   readonly closedAt: number | undefined;
 }
 
@@ -53,9 +57,25 @@ export class Starts {
     return this.#inTail(beginning) !== undefined;
   }
 
-  #inTail(beginning: Beginning, historyEnd?: HistoryEnd, isAway?: boolean): number | undefined {
-    if (beginning.log !== undefined) return positionInTail(this.#room.tail, beginning.log, historyEnd);
-    return this.#log.startInTail?.(this.#room, beginning, historyEnd, isAway);
+  /**
+   * The cursor, if the tail is enough to say so. `isAway`: an edge's origin does not answer, so a shorter
+   * backfill than that asked for will do.
+   */
+  #inTail(
+    { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
+    historyEnd?: HistoryEnd,
+    isAway = false,
+  ): number | undefined {
+    const { tail, chatType, isFollowed } = this.#room;
+    const { isElsewhere } = this.#log;
+    const position = log ?? (isElsewhere ? lastEventId : undefined);
+    const end = historyEnd === "none" ? undefined : historyEnd;
+    if (position !== undefined) return positionInTail(position, tail, end);
+    if (!isElsewhere || from !== undefined || (historyEnd ?? tail.head) !== tail.head) return undefined;
+    const count = backfillCount(backfill, chatType);
+    const { start, missing } = tail.backfill(count, filter);
+    const willDo = isAway && isFollowed && count !== Number.POSITIVE_INFINITY;
+    return missing === 0 || willDo ? start : undefined;
   }
 
   async #inLog(

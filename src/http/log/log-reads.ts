@@ -11,7 +11,7 @@ import type { Rooms } from "../../rooms/rooms.ts";
 import { CacheCursors } from "../../serving/cache-cursors.ts";
 import type { History } from "../../serving/history/history.ts";
 import { ANSWERS, EventForms } from "../../serving/log-forms.ts";
-import type { LogPosition } from "../../serving/log-position.ts";
+import { type LogPosition, positionInTail } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import type { LoopParts } from "../../telemetry/background.ts";
@@ -191,11 +191,11 @@ export class LogReads {
 
 /** What an edge holds of a log after a position; undefined if that is not all that it has. */
 function heldPart(room: Room, position: LogPosition, isBlanking: boolean): LogPart | undefined {
-  const { videoId, tail, closedAt } = room;
-  const end = closedAt ?? tail.head;
-  const start = position === "now" ? end : position;
-  if (start === "begin" || start > end || !tail.holds(start)) return undefined;
-  const messages = position === "now" ? [] : tail.messages(start, end);
-  const blankedBy = isBlanking ? tail.head : undefined;
-  return { videoId, floor: start, end, isClosed: closedAt !== undefined, blankedBy, messages };
+  const { videoId, tail } = room;
+  const floor = positionInTail(position, tail);
+  if (floor === undefined) return undefined;
+  const end = tail.head;
+  const isClosed = isOver(room.end);
+  const blankedBy = isBlanking ? end : undefined;
+  return { videoId, floor, end, isClosed, blankedBy, messages: tail.messages(floor, end) };
 }
