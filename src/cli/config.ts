@@ -5,9 +5,9 @@
 import { Counts } from "../base/key-counts.ts";
 import type { RequestTimeouts } from "../http/connections/create-http-server.ts";
 import type { HttpSettings } from "../http/server.ts";
-import { WINDOW_MS } from "../reading/late-answers.ts";
 import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";
 import { DEADLINES } from "../upstream/calls.ts";
+import { WINDOW_MS } from "../upstream/egress/chat-load.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagValues, UsageError } from "./flags.ts";
 import type { EDGE_SETTINGS, PORT_SETTINGS, SETTINGS } from "./setting-table.ts";

@@ -5,6 +5,7 @@
 
 import { isReplayChat } from "../protocol/chat.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
+import { LONG_WAIT_FACTOR } from "../upstream/egress/chat-load.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 
@@ -16,9 +17,8 @@ const RATE_MESSAGES = 20;
 const PAGE_RATE_MESSAGES = 5;
 /** Messages that are as close as this on average have one time, which says nothing: chats are slower. */
 const MIN_DISTANCE_MS = 1;
-/** The minimum wait that is shortened: the upstream asks to wait as long as it keeps messages. */
+/** The minimum wait that is shortened by `LONG_WAIT_FACTOR`. */
 const LONG_WAIT_MS = 5000;
-const LONG_WAIT_FACTOR = 0.9;
 
 export interface IntervalSettings {
   // [spec] Poll at the interval the upstream requests, clamped to 500 ms to 15 s.

@@ -4,11 +4,8 @@
  * the newest messages, regardless of their age. One of the reasons for a gap; `gap.ts` lists them all.
  */
 import { answeredNow, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
+import { TOLERANCE } from "../upstream/egress/chat-load.ts";
 
-/** How long the upstream keeps the messages of a live chat, in milliseconds. */
-export const WINDOW_MS = 10_000;
-/** Tolerated overrun of a slow interval, and duration of a fast call, as a fraction of the window. */
-export const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late because there are too few calls must not keep asking for more. */
 const PAGE_INTERVAL_MS = 60_000;
 

@@ -3,7 +3,7 @@
  * its call, and the next one at its arrival. So a slow call must start earlier, or messages may be missing.
  */
 import type { CallTimes } from "../base/clock.ts";
-import { TOLERANCE } from "./late-answers.ts";
+import { TOLERANCE } from "../upstream/egress/chat-load.ts";
 
 /** The number of calls to remember. */
 const REMEMBERED = 10;

@@ -8,14 +8,18 @@
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 
+/** How long the upstream keeps the messages of a live chat, in milliseconds. */
+export const WINDOW_MS = 10_000;
+/** The upstream asks to wait as long as it keeps messages. Polls come after this part of such a wait. */
+export const LONG_WAIT_FACTOR = 0.9;
+/** Tolerated overrun of a slow interval, and duration of a fast call, as a fraction of the window. */
+export const TOLERANCE = 0.05;
 /** The share of calls planned for polls. The rest is for pages, new rooms, polling clients and probes. */
-const POLLS_SHARE = 0.7;
-/**
- * The interval of a live chat before its first answer: the upstream asks for 10 s, and polls come every 9 s.
- */
-const USUAL_INTERVAL_MS = 9000;
-/** Response times vary: the time between polls stays below the upstream's window by this margin. */
-const MARGIN_MS = 500;
+export const POLLS_SHARE = 0.7;
+/** The interval of a live chat before its first answer. */
+const USUAL_INTERVAL_MS = LONG_WAIT_FACTOR * WINDOW_MS;
+/** The time between polls stays below the upstream's window by this margin: by one fast call. */
+const MARGIN_MS = TOLERANCE * WINDOW_MS;
 /** The number of calls that may start between the due time of a poll and its start. */
 const CALLS_BEFORE_POLL = 2;
 /** The minimum share of deferrable calls, however many polls the rooms need. */
@@ -60,7 +64,7 @@ export class ChatLoad {
 
   /** Live chats like these that can be read in time; infinite without spacing, NaN without chats. */
   get roomsCarried(): number {
-    const left = POLLS_SHARE - (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+    const left = POLLS_SHARE - this.#othersLoad;
     return Math.max(0, Math.floor((this.#live.length * left) / this.#ownLoad(this.#live)));
   }
 
@@ -91,11 +95,8 @@ export class ChatLoad {
    */
   get deferrableEveryMs(): number {
     if (this.othersPollsPerSecond === 0) return 0;
-    const { spacingMs } = this.#settings;
-    const polls = (this.othersPollsPerSecond + this.minPollsPerSecond) / 1000;
-    return (
-      (spacingMs * (1 + this.otherInstances)) / Math.max(LEAST_SHARE, 1 - FREE_SHARE - polls * spacingMs)
-    );
+    const left = 1 - FREE_SHARE - this.#othersLoad - this.#ownLoad(this.#live);
+    return (this.#settings.spacingMs * (1 + this.otherInstances)) / Math.max(LEAST_SHARE, left);
   }
 
   /** How late a poll of the room may start without loss, in milliseconds. */
@@ -117,8 +118,7 @@ export class ChatLoad {
   carry(room: string, demand: Demand, reserved = 0): void {
     const others = this.#live.filter((other) => other !== this.#rooms.get(room));
     const added = Array.from({ length: 1 + reserved }, () => demand);
-    const load =
-      this.#ownLoad([...others, ...added]) + (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+    const load = this.#ownLoad([...others, ...added]) + this.#othersLoad;
     if (isLive(demand) && load > POLLS_SHARE) throw this.#refusal(others.length);
     this.set(room, demand);
   }
@@ -147,6 +147,11 @@ export class ChatLoad {
     // A chat whose own interval exceeds the window loses messages regardless of the others.
     const spareMs = windowMs < intervalMs ? windowMs : windowMs - intervalMs - MARGIN_MS;
     return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
+  }
+
+  /** The share of the gate's calls that the rooms of other instances need. */
+  get #othersLoad(): number {
+    return (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
   }
 
   #minPollsPerMs(demand: Demand): number {

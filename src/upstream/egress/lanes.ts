@@ -2,6 +2,7 @@
  * Decides which kind of call starts next, and how many of each may be in flight. Polls of live chats go
  * first, because only they lose messages by waiting. But no kind of call starves the others or blocks polls.
  */
+import { POLLS_SHARE } from "./chat-load.ts";
 
 /**
  * `poll`: the next poll of a live chat. `opening`: a viewer waits for a chat to be found. `caller`: a client
@@ -19,18 +20,19 @@ export function isDeferrable(lane: Lane): boolean {
 
 /** The waiting lane with the lowest number is next; of several, the one that was served longest ago. */
 const TURNS = { opening: 2, caller: 2, recovery: 2, retry: 2, look: 3, replay: 4, probe: 4 } as const;
+/** Three polls in a row, and one other call: the least that give the polls their share. */
+const POLLS_IN_TURN = Math.ceil(POLLS_SHARE / (1 - POLLS_SHARE));
 /** A look that waits while this many calls other than polls start goes before them. */
 const CALLS_BEFORE_LOOK = 4;
 
 /**
  * Maximum polls in a row while others wait. `slack`: the number of other calls that can start before a poll
- * is too late. Three polls are 3/4 of all calls; `ChatLoad` plans fewer for polls. Another call waits already
- * at a slack below 2, as polls that become due meanwhile may be more urgent. Polls that are much too late
- * (below -1) make others wait no longer.
+ * is too late. Another call waits already at a slack below 2, as polls that become due meanwhile may be more
+ * urgent. Polls that are much too late (below -1) make others wait no longer.
  */
 function maxPolls(slack: number): number {
   if (slack >= 4) return 1;
-  return slack < 2 && slack > -1 ? 12 : 3;
+  return slack < 2 && slack > -1 ? 4 * POLLS_IN_TURN : POLLS_IN_TURN;
 }
 
 export class Lanes {

@@ -190,10 +190,7 @@ export class RoomEgress {
     this.#egress.breaker.answered();
   }
 
-  /**
-   * A call of the room failed, other than by throttling. Returns whether this is the egress's failure, and
-   * not the room's.
-   */
+  /** See `Breaker.failed`. */
   failed(error: Error): boolean {
     this.#failures += 1;
     if (isUnanswered(error)) this.#silence.unanswered();
