@@ -5,7 +5,7 @@
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { isReplayChat, type RoomEnd } from "../protocol/chat.ts";
-import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
+import { type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { isRefusal } from "../protocol/errors.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
@@ -199,7 +199,11 @@ export class VideoEntry {
 
   /** The key under which viewers are reported: the room's, or the live chat's until there is a room. */
   get #key(): ChatKey {
-    return this.room?.key ?? this.videoId;
+    return this.room?.key ?? this.#liveKey;
+  }
+
+  get #liveKey(): ChatKey {
+    return chatKey(this.videoId, "live");
   }
 
   /** Sends due keepalives, and forgets an ended room after its time. */
@@ -314,14 +318,14 @@ export class VideoEntry {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };
-      this.#parts.sources.ownership.setViewers(this.videoId, 0);
+      this.#parts.sources.ownership.setViewers(this.#liveKey, 0);
       return room;
     }
     const { room } = acquired.is === "owned" ? acquired.owned : acquired.followed;
-    if (room.key !== this.videoId) {
+    if (room.key !== this.#liveKey) {
       const { ownership } = this.#parts.sources;
       ownership.setViewers(room.key, this.viewerCount);
-      ownership.setViewers(this.videoId, 0);
+      ownership.setViewers(this.#liveKey, 0);
     }
     if (acquired.is === "owned") this.#keepOwned(acquired.owned);
     else this.#follow(acquired.followed);
