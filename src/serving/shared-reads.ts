@@ -17,7 +17,7 @@ import { rareTypesOf } from "./type-filter.ts";
  * Maximum messages in one read of the store. A read of all types ends at a multiple of this, so that viewers
  * with different cursors soon share their reads.
  */
-const READ_MESSAGES = 100;
+const SHARED_MESSAGES = 100;
 /** Chunks kept for other viewers that need the same one within a second: at most 2 MiB per room. */
 const MAX_CHUNKS = 32;
 /**
@@ -105,14 +105,14 @@ export class SharedReads {
    * several chunks, so viewers ask for the rest of a part several times; the store is asked once.
    */
   async #read(after: number, types: readonly string[] | undefined): Promise<Found> {
-    const key = types ? `${types}` : `${Math.floor(after / READ_MESSAGES)}`;
+    const key = types ? `${types}` : `${Math.floor(after / SHARED_MESSAGES)}`;
     const known = this.#reads.get(key);
     if (known && known.after <= after) {
       const { messages, to } = await known.found;
       const left = messages.filter(({ message }) => message.cursor > after);
       if (to > after) return { messages: left, to };
     }
-    const limit = types ? READ_MESSAGES : READ_MESSAGES - (after % READ_MESSAGES);
+    const limit = types ? SHARED_MESSAGES : SHARED_MESSAGES - (after % SHARED_MESSAGES);
     const found = retryRead(this.#clock, this.#closed, async () => {
       const range = { after, to: this.#tail.head, limit, isNewest: false }; // the log may have more
       const { messages, to } = await readPart(this.#log, this.#chat, { types, ...range });

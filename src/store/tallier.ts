@@ -9,12 +9,11 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomAccount, Store, Tallying } from "./port.ts";
+import { STEP_ENTRIES } from "./retention.ts";
 import { isUnavailable } from "./store-error.ts";
 
 /** A room is counted whenever its head passes a multiple of this number. */
 const EVERY_MESSAGES = 500;
-/** An append that meets a step waits about 15 ms for it. */
-const STEP_MESSAGES = 1000;
 /** The pause after a step, as a multiple of the step's duration: appends come first. */
 const PAUSE_FACTOR = 10;
 const MAX_PAUSE_MS = 5000;
@@ -71,7 +70,7 @@ export class Tallier {
   /** Resolves to how many messages are left to count; to 0 after a failure. */
   async #step(key: ChatKey): Promise<number> {
     try {
-      return await this.#store.tally(key, STEP_MESSAGES);
+      return await this.#store.tally(key, STEP_ENTRIES);
     } catch (error) {
       if (!isUnavailable(error)) this.#telemetry.store.uncounted(key, error); // a bug
       return 0;
@@ -90,8 +89,8 @@ export class Tallier {
   }
 
   async #count(key: ChatKey): Promise<void> {
-    for (let counted = 0; counted < MAX_CAUGHT_UP; counted += STEP_MESSAGES) {
-      if ((await this.#store.tally(key, STEP_MESSAGES)) === 0) return;
+    for (let counted = 0; counted < MAX_CAUGHT_UP; counted += STEP_ENTRIES) {
+      if ((await this.#store.tally(key, STEP_ENTRIES)) === 0) return;
     }
   }
 
@@ -145,7 +144,7 @@ export async function runTally(
     try {
       for (let after: ChatKey | undefined = ""; after !== undefined; ) {
         const from: ChatKey = after;
-        after = await paced(() => store.tallyRooms(from, STEP_MESSAGES), clock, signal);
+        after = await paced(() => store.tallyRooms(from, STEP_ENTRIES), clock, signal);
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error; // the next round tries again
