@@ -5,6 +5,7 @@
 import { pause } from "../base/clock.ts";
 import { retry } from "../base/retry.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
+import { SETTLED_MS } from "../store/ownership.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import { background } from "../telemetry/background.ts";
 import { OUT_MS } from "../upstream/egress/silence.ts";
@@ -25,10 +26,9 @@ const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
 /** After a silence of this length, a call shows before `OUT_MS` whether the upstream is reached. */
 const TRY_OUT_MS = 8000;
 /**
- * If this instance must take back a room within this time after it handed the room on because of the load,
- * the hand-on had no effect: no room is handed on for that reason during the next `IN_VAIN_MS`.
+ * If this instance must take back a room within `SETTLED_MS` after it handed the room on because of the load,
+ * the hand-on had no effect: no room is handed on for that reason for this long.
  */
-const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
 
 type ExchangeParts = Omit<OwnedRoomParts, "census">;
@@ -121,7 +121,7 @@ export class RoomExchange {
     for (const [key, at] of this.#handedOn) {
       const isBack = this.#rooms.entryOf(key)?.owned !== undefined;
       if (isBack) this.#keepsUntil = now + IN_VAIN_MS;
-      if (isBack || now > at + TAKEN_MS) this.#handedOn.delete(key);
+      if (isBack || now > at + SETTLED_MS) this.#handedOn.delete(key);
     }
     if (now < this.#keepsUntil) return undefined;
     const tooMany = await store.ownership.oneTooMany();

@@ -1,4 +1,4 @@
-/** Opens the store that a setting names. Only this file knows all kinds of stores. */
+/** Opens the store that a setting names. Only this file knows how each kind of store is opened. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../base/clock.ts";

@@ -6,6 +6,9 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import type { Claim, RoomRecord } from "./port.ts";
 import { isUnavailable, StoreError } from "./store-error.ts";
 
+/** How long an instance keeps a room at least before it has too many, so that no room goes back and forth. */
+export const SETTLED_MS = 10_000;
+
 export interface Ownership {
   /**
    * Makes this instance the room's owner under a new epoch; resolves to undefined if another instance owns
@@ -47,8 +50,8 @@ export interface Ownership {
 
   /**
    * A room that this instance should hand on to another one, which has viewers of it and reads far fewer
-   * rooms; undefined if there is none. Never one that it took in the last ten seconds. Rejects with
-   * `StoreError` "unavailable".
+   * rooms; undefined if there is none. Never one that it took within the last `SETTLED_MS`. Rejects
+   * with `StoreError` "unavailable".
    */
   oneTooMany(): Promise<ChatKey | undefined>;
 }

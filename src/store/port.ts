@@ -325,7 +325,7 @@ export interface Restoration {
  */
 export const UNHELD = 10_000_000_000;
 
-/** The kinds of stores, by the URLs that name them. Only `open.ts` knows how each is opened. */
+/** The kinds of stores, by the URLs that name them. `open.ts` opens each. */
 const FORMS = {
   memory: /^memory:$/,
   file: /^sqlite:(.+)$/s,

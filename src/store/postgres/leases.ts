@@ -10,7 +10,7 @@ import { type Clock, pause } from "../../base/clock.ts";
 import { type ChatKey, otherChat } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { Hold, type Ownership } from "../ownership.ts";
+import { Hold, type Ownership, SETTLED_MS } from "../ownership.ts";
 import type { Claim } from "../port.ts";
 import { isUnavailable, StoreError } from "../store-error.ts";
 import type { StoreHealth } from "../store-health.ts";
@@ -30,8 +30,6 @@ const RENEWALS_PER_LEASE = 3;
  * has viewers of one of them.
  */
 export const SPARE_ROOMS = 4;
-/** How long an instance keeps a room at least before it has too many, so that no room goes back and forth. */
-const KEPT_MS = 10_000;
 
 /**
  * A room of this instance that should be read by another one, which has viewers of it and far fewer rooms.
@@ -169,7 +167,7 @@ export class PostgresOwnership implements Ownership {
     const { clock, connections, instance } = this.#parts;
     const { size } = this.#leases;
     if (size <= SPARE_ROOMS) return undefined;
-    const settledAt = clock.monotonic() - KEPT_MS;
+    const settledAt = clock.monotonic() - SETTLED_MS;
     const kept = [...this.#leases].filter(([, { takenAt }]) => takenAt > settledAt);
     const values = [instance, size, kept.map(([key]) => key)];
     const [row] = await connections.query<{ video_id: string }>("reads", ONE_TOO_MANY, values);
