@@ -18,6 +18,33 @@ import { TALLIED, TALLY_ITEM } from "./postgres-tallies.ts";
 /** The listening connection of a running instance is never silent for this long. */
 const SILENT_AFTER_S = 5;
 
+/** The columns of a room that are copied, with their types. A `time` is moved in wall milliseconds. */
+const ROOM = {
+  key: ["video_id", "text"],
+  epoch: ["epoch", "bigint"],
+  base: ["base", "bigint"],
+  floor: ["floor", "bigint"],
+  head: ["head", "bigint"],
+  checkpoint: ["checkpoint", "text"],
+  checkpointAt: ["checkpoint_at", "time"],
+  end: ["detail", "text"],
+  endedAt: ["final_at", "time"],
+  channels: ["channels", "text"],
+  isKept: ["is_kept", "bool"],
+  video: ["video", "text"],
+  featuredId: ["featured_id", "text"],
+  featuredAt: ["featured_at", "bigint"],
+} as const satisfies Record<Exclude<keyof MovedRoom, "totals" | "countedTo">, readonly [string, string]>;
+
+/** The values of a moved room, in the order of the parameters of `putRooms`. */
+const MOVED = [...(Object.keys(ROOM) as (keyof typeof ROOM)[]), "state", "totals", "countedTo"] as const;
+
+/** A text for each field of a room and its column. */
+const ofRoom = (text: (column: string, type: string, field: string, index: number) => string): string =>
+  `${Object.entries(ROOM).map(([field, [column, type]], index) => text(column, type, field, index))}`;
+
+const PARAMETERS = ofRoom((_, type, __, i) => `$${i + 1}::${type === "time" ? "float8" : type}[]`);
+
 const SQL = {
   isRunning: `select exists (select from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and application_name = '${APPLICATION}'
@@ -27,9 +54,8 @@ const SQL = {
       select lease_until as until from room
       union all select until from interest where viewers > 0
     ) as uses where until > clock_timestamp()`,
-  rooms: `select r.video_id as key, epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
-      detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video,
-      featured_id as "featuredId", featured_at as "featuredAt", totals, cursor + shift as "countedTo"
+  rooms: `select ${ofRoom((column, type, field) => `${type === "time" ? ms(column) : `r.${column}`} as "${field}"`)},
+      totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
   tallyItems: `select key, author, first, payment, authors from tally_item i
     join room r on r.video_id = i.video_id and i.born = r.base - r.shift
@@ -43,24 +69,18 @@ const SQL = {
   filledTo: `select seq from ${MIGRATION_TABLE}`,
   anyRoom: "select from room limit 1",
   begin: `create table ${MIGRATION_TABLE} as select 0::bigint as seq`,
-  putRooms: `with counted as (
+  putRooms: `with moved as (
+      select * from unnest(${PARAMETERS}, $${MOVED.length - 2}::text[], $${MOVED.length - 1}::text[], $${MOVED.length}::bigint[])
+        as moved (${ofRoom((column) => column)}, state, totals, counted_to)
+    ), counted as (
       insert into tally (video_id, born, cursor, totals)
-      select * from unnest($1::text[], $3::bigint[], $11::bigint[], $10::text[]) as t (v, b, n, totals)
-      where totals is not null
+      select video_id, base, counted_to, totals from moved where totals is not null
       on conflict (video_id, born) do update set cursor = excluded.cursor, totals = excluded.totals
     )
-    insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, state,
-      lease_until, channels, is_kept, video, featured_id, featured_at)
-    select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000),
-      s, 'epoch', n, k, w, i, i_at
-    from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
-      $9::float8[], $12::text[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::bigint[])
-      as moved (v, e, b, f, h, c, c_at, d, f_at, s, n, k, w, i, i_at)
-    on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
-      head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
-      detail = excluded.detail, final_at = excluded.final_at, state = excluded.state,
-      channels = excluded.channels, is_kept = excluded.is_kept,
-      video = excluded.video, featured_id = excluded.featured_id, featured_at = excluded.featured_at`,
+    insert into room (${ofRoom((column) => column)}, state, lease_until)
+    select ${ofRoom((column, type) => (type === "time" ? `to_timestamp(${column} / 1000)` : column))}, state, 'epoch'
+    from moved
+    on conflict (video_id) do update set ${ofRoom((column) => `${column} = excluded.${column}`)}, state = excluded.state`,
   putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment, authors)
     select $1, base, item.*
     from room, unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as item
@@ -169,26 +189,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
 
   async putRooms(rooms: readonly MovedRoom[]): Promise<void> {
     const rows = rooms.map((room) => ({ ...room, state: stateOf(room.end) }));
-    const keys = [
-      "key",
-      "epoch",
-      "base",
-      "floor",
-      "head",
-      "checkpoint",
-      "checkpointAt",
-      "end",
-      "endedAt",
-      "totals",
-      "countedTo",
-      "state",
-      "channels",
-      "isKept",
-      "video",
-      "featuredId",
-      "featuredAt",
-    ] as const;
-    await this.#query(SQL.putRooms, columns(rows, keys));
+    await this.#query(SQL.putRooms, columns(rows, MOVED));
   }
 
   async putTallyItems(key: ChatKey, items: readonly TallyItem[]): Promise<void> {

@@ -12,24 +12,38 @@ import { unavailable } from "./sqlite-error.ts";
 import { RECORDINGS } from "./sqlite-recordings.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./sqlite-schema.ts";
 
+/** The columns of a room that are copied. */
+const ROOM = {
+  key: "video_id",
+  epoch: "epoch",
+  base: "base",
+  floor: "floor",
+  head: "head",
+  checkpoint: "checkpoint",
+  checkpointAt: "checkpoint_at",
+  end: "ending",
+  endedAt: "ended_at",
+  channels: "channels",
+  isKept: "is_kept",
+  video: "video",
+  featuredId: "featured_id",
+  featuredAt: "featured_at",
+} as const satisfies Record<Exclude<keyof MovedRoom, "totals" | "countedTo">, string>;
+
+/** A text for each field of a room and its column. */
+const ofRoom = (text: (field: string, column: string) => string): string =>
+  `${Object.entries(ROOM).map(([field, column]) => text(field, column))}`;
+
 const SQL = {
-  rooms: `select video_id as key, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-      ending as "end", ended_at as endedAt, channels, is_kept as isKept, video,
-      featured_id as featuredId, featured_at as featuredAt, totals, cursor as countedTo
+  rooms: `select ${ofRoom((field, column) => `${column} as "${field}"`)}, totals, cursor as countedTo
     from room left join tally on room = key where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as key, cursor, id, body, details, at, said, offset_ms as offset
     from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",
   anyRoom: "select 1 from room limit 1",
-  putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at,
-      channels, is_kept, video, featured_id, featured_at)
-    values (:key, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels, :isKept,
-      :video, :featuredId, :featuredAt)
-    on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
-      checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt,
-      channels = :channels, is_kept = :isKept, video = :video, featured_id = :featuredId,
-      featured_at = :featuredAt`,
+  putRoom: `insert into room (${ofRoom((_, column) => column)}) values (${ofRoom((field) => `:${field}`)})
+    on conflict (video_id) do update set ${ofRoom((field, column) => `${column} = :${field}`)}`,
   putMessage: `insert into message (room, cursor, at, said, offset_ms, id, body, details)
     values ((select key from room where video_id = :key), :cursor, :at, :said, :offset, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,
