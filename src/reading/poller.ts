@@ -220,7 +220,7 @@ export class Poller {
 
   async #step(options: CallOptions): Promise<Next> {
     const needsPage = this.#tokenLostBecause !== undefined;
-    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#timeline.on("throttled");
+    if (this.#parts.egress.gate.cooldownLeftMs(needsPage) > 0) this.#timeline.on("throttled");
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
       await this.#refresh(options);
@@ -241,7 +241,7 @@ export class Poller {
     const askedAt = clock.monotonic();
     const answer = await egress.liveChat.nextAnswer(this.#videoId, this.#position, options);
     if (answer.kind !== "batch") return this.#onNoChat(options.signal);
-    if (egress.wasHeldBetween(askedAt, answer.startedAt)) this.#timeline.on("throttled");
+    if (egress.gate.wasHeldBetween(askedAt, answer.startedAt)) this.#timeline.on("throttled");
     return this.#storeAnswer(answer, options);
   }
 

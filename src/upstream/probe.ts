@@ -29,7 +29,7 @@ export async function probe(egress: Egress, videoId: string, signal: AbortSignal
   const { start } = standing;
   const rows: ProbeRow[] = [];
   for (const pair of ALL_PAIRS) {
-    const retryAfterMs = egress.cooldownLeftMs();
+    const retryAfterMs = egress.gate.cooldownLeftMs();
     if (retryAfterMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError("throttled", "YouTube throttles this server for longer than a probe waits", {
         retryAfterMs,

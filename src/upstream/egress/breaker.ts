@@ -22,6 +22,7 @@ import {
   isUnreached,
   UpstreamError,
 } from "../upstream-error.ts";
+import type { Gate } from "./gate.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -58,7 +59,7 @@ interface Outage {
 interface TriedEgress {
   readonly name: string;
   readonly load: { roomCount: number };
-  cooldownLeftMs(isPage?: boolean): number;
+  readonly gate: Pick<Gate, "cooldownLeftMs">;
   trial(signal: AbortSignal, maxCooldownMs: number): Promise<void>;
 }
 
@@ -251,7 +252,7 @@ export class Breaker {
   }
 
   #beginTrial(outage: Outage, now: number): void {
-    const mayLoadPage = this.#egress.cooldownLeftMs(true) === 0;
+    const mayLoadPage = this.#egress.gate.cooldownLeftMs(true) === 0;
     const isFit = ([, { needsPage }]: [string, WaitingRoom]) => !needsPage || mayLoadPage;
     const [room, waiting] = this.#waiting.entries().find(isFit) ?? [];
     if (!waiting && !this.isLost && !this.#pool.isCutOff && this.#egress.load.roomCount > 0) {
@@ -282,7 +283,10 @@ export class Breaker {
     const failure: unknown = await this.#egress.trial(signal, MAX_WAIT_MS).catch((error) => error);
     if (signal.aborted) return;
     if (failure === undefined || isAnswer(failure)) this.answered();
-    else if (this.#egress.cooldownLeftMs(true) > MAX_WAIT_MS && this.#egress.cooldownLeftMs() === 0) {
+    else if (
+      this.#egress.gate.cooldownLeftMs(true) > MAX_WAIT_MS &&
+      this.#egress.gate.cooldownLeftMs() === 0
+    ) {
       this.#pool.assumeReached();
       this.#end();
     } else if (this.#outage?.trial === trial) this.#endTrial(failure);

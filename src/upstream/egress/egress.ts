@@ -58,10 +58,11 @@ export class Egress {
   /** The chats that it reads. A room that leaves it leaves its breaker, too. */
   readonly load: ChatLoad;
   readonly breaker: Breaker;
+  /** It knows the egress's cooldowns. Only the egress's own calls take its slots. */
+  readonly gate: Gate;
   readonly #pool: OwnPool;
   readonly #telemetry: Telemetry;
   readonly #maxOpenings: number;
-  readonly #gate: Gate;
   readonly #flights: Flights;
   readonly #wallCount: WallCount;
   readonly #transport: Transport;
@@ -88,18 +89,18 @@ export class Egress {
     this.#pool = pool;
     this.#telemetry = telemetry;
     this.#maxOpenings = Math.max(1, Math.floor(MAX_OPENING_MS / (OPENING_CALLS * settings.gate.spacingMs)));
-    this.#gate = new Gate(name, settings.gate, this.load, { clock, telemetry });
-    this.#flights = new Flights(this.#gate, clock);
+    this.gate = new Gate(name, settings.gate, this.load, { clock, telemetry });
+    this.#flights = new Flights(this.gate, clock);
     this.#transport = new Transport(clock, connections, !pool.isSingle);
     this.#calls = new UpstreamCalls(settings, (request) => this.#send(request));
     this.#wallCount = new WallCount(name, { clock, telemetry });
     this.liveChat = new LiveChat(this.#calls, settings.reading, this.#wallCount, { clock, telemetry });
     telemetry.upstream.egressAdded(name, {
       isUp: () => this.isUp,
-      queuedCalls: () => this.#gate.queued,
+      queuedCalls: () => this.gate.queued,
       roomCount: () => this.load.roomCount,
       roomsCarried: () => this.load.roomsCarried,
-      cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
+      cooldownLeftMs: (isPage) => this.gate.cooldownLeftMs(isPage),
     });
   }
 
@@ -108,19 +109,9 @@ export class Egress {
     return this.breaker.isUp;
   }
 
-  /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
-  cooldownLeftMs(isPage = false): number {
-    return this.#gate.cooldownLeftMs(isPage);
-  }
-
-  /** See `Gate.wasHeldBetween`. */
-  wasHeldBetween(askedAt: number, startedAt: number): boolean {
-    return this.#gate.wasHeldBetween(askedAt, startedAt);
-  }
-
   /** Whether it can open a chat now or, without pages, continue to read one. */
   isUsable(withPages = true): boolean {
-    return this.isUp && this.cooldownLeftMs(withPages) === 0;
+    return this.isUp && this.gate.cooldownLeftMs(withPages) === 0;
   }
 
   /**
@@ -129,10 +120,10 @@ export class Egress {
   get rank(): readonly number[] {
     return [
       this.isUp ? 0 : 1,
-      this.cooldownLeftMs(true),
+      this.gate.cooldownLeftMs(true),
       this.load.pollsPerSecond,
       this.load.roomCount + this.#openings,
-      this.#gate.queued,
+      this.gate.queued,
     ];
   }
 
@@ -173,7 +164,7 @@ export class Egress {
 
   /** From now on this egress shares its pace with other instances. */
   share(pace: SharedPace): void {
-    this.#gate.share(pace);
+    this.gate.share(pace);
   }
 
   /** Takes a place for an opening; undefined if all are taken. Disposing frees it. */
@@ -191,7 +182,7 @@ export class Egress {
   async close(): Promise<void> {
     this.breaker.close();
     this.#flights.close();
-    this.#gate.close();
+    this.gate.close();
     await this.#transport.close();
   }
 

@@ -163,7 +163,7 @@ export class EgressPool {
    */
   takeOpening(): OpeningTurn | undefined {
     const { best } = this;
-    if (best.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
+    if (best.gate.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
     const all = ranked(this.#all);
     const usable = all.filter((egress) => egress.isUsable());
     const roomy = usable.filter((egress) => egress.load.hasRoom);
@@ -199,7 +199,7 @@ export class EgressPool {
   }
 
   #untilAnyWorks(error: unknown): unknown {
-    const leftMs = this.best.cooldownLeftMs(true);
+    const leftMs = this.best.gate.cooldownLeftMs(true);
     const isThrottled = error instanceof UpstreamError && error.fault === "throttled";
     if (!isThrottled || leftMs === 0 || leftMs >= (error.retryAfterMs ?? 0)) return error;
     return new UpstreamError("throttled", error.message, { retryAfterMs: leftMs, cause: error });

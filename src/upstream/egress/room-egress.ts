@@ -13,6 +13,7 @@ import { isOutage, isUnanswered, isUnreached } from "../upstream-error.ts";
 import type { Demand } from "./chat-load.ts";
 import type { Egress } from "./egress.ts";
 import type { CallOptions } from "./flights.ts";
+import type { Gate } from "./gate.ts";
 import type { Lane } from "./lanes.ts";
 import type { EgressPool } from "./pool.ts";
 import { Silence } from "./silence.ts";
@@ -102,14 +103,9 @@ export class RoomEgress {
     return this.#egress.load.earlierMs;
   }
 
-  /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
-  cooldownLeftMs(isPage: boolean): number {
-    return this.#egress.cooldownLeftMs(isPage);
-  }
-
-  /** See `Gate.wasHeldBetween`. */
-  wasHeldBetween(askedAt: number, startedAt: number): boolean {
-    return this.#egress.wasHeldBetween(askedAt, startedAt);
+  /** The cooldowns of its egress. */
+  get gate(): Pick<Gate, "cooldownLeftMs" | "wasHeldBetween"> {
+    return this.#egress.gate;
   }
 
   /**
@@ -165,7 +161,7 @@ export class RoomEgress {
    * milliseconds.
    */
   get outMs(): number {
-    const leftMs = this.#egress.cooldownLeftMs(false);
+    const leftMs = this.gate.cooldownLeftMs();
     const throttledMs =
       leftMs > 0 && this.#egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
     return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.silence, this.#egresses.chatMs));
@@ -237,7 +233,7 @@ export class RoomEgress {
   /** Why the room should move. A short cooldown or a failing upstream is not a reason. */
   #trouble(needsPage: boolean): MoveReason | undefined {
     if (this.#egresses.isSingle) return undefined;
-    if (this.#egress.cooldownLeftMs(needsPage) > SHORT_COOLDOWN_MS) return "throttled";
+    if (this.gate.cooldownLeftMs(needsPage) > SHORT_COOLDOWN_MS) return "throttled";
     return this.#egress.breaker.isLost ? "unreachable" : undefined;
   }
 

@@ -34,7 +34,7 @@ function breakerOf({ roomCount = 20, pageCooldownMs = () => 0, ...given }: Given
     if (failure) throw failure;
   };
   const cooldownLeftMs = (isPage = false) => (isPage ? pageCooldownMs() : 0);
-  const egress = { name: "direct", load: { roomCount }, cooldownLeftMs, trial };
+  const egress = { name: "direct", load: { roomCount }, gate: { cooldownLeftMs }, trial };
   const reached: boolean[] = [];
   const pool = {
     ...{ isSingle: true, isCutOff },

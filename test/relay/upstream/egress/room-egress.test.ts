@@ -53,7 +53,7 @@ describe("two egresses", () => {
   it("a room that two egresses throttled continues by the other if one of them throttles for a day", async () => {
     const { relay, room } = twoEgresses();
     const { clock, answers, upstream, egresses } = relay;
-    const pauseMs = (name: string) => egresses.of(name)?.cooldownLeftMs(true) ?? Number.NaN;
+    const pauseMs = (name: string) => egresses.of(name)?.gate.cooldownLeftMs(true) ?? Number.NaN;
     /** Throttles one call, and waits until the egress knows. */
     const throttle = async (from: string, seconds: number) => {
       upstream.fault({ on: ALL, from, times: 1, as: throttled(seconds) });
