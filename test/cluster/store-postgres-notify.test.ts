@@ -103,7 +103,7 @@ describe("notifications", () => {
     );
   });
 
-  it("say once that none arrives, however often that is found again", { skip }, async (t) => {
+  it("are reported once as not arriving, although each later proof fails, too", { skip }, async (t) => {
     assert.ok(server);
     const lines: { msg: string }[] = [];
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });

@@ -413,7 +413,7 @@ describe("several workers", { timeout: 300_000 }, () => {
     assert.equal(await total(relay.url, "relay_viewers"), 8);
   });
 
-  it("count the viewers of a token's subject together, and those of one that has died no longer", async (t) => {
+  it("count the viewers of a token's subject together, without the viewers of a dead worker", async (t) => {
     const started = startedFromNow();
     const settings = { ...TWO, RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
     await using relay = await startRelay({ settings });

@@ -44,7 +44,7 @@ function sourceAt(
 }
 
 describe("a set of keys", () => {
-  it("gives each key under its id, and no key that is not for signatures of a known kind", async (t) => {
+  it("gives each key under its id, and only keys for signatures of a known kind", async (t) => {
     await using server = await AnsweringServer.start(
       keys(
         jwk(ED25519, { kid: "one" }),
@@ -66,7 +66,7 @@ describe("a set of keys", () => {
     assert.equal((await source.find(undefined)).length, 2);
   });
 
-  it("offers a token the keys of its id and those without one, or all if the token has no id", async (t) => {
+  it("offers a token with an id the keys of that id and the keys without one, and any other token all keys", async (t) => {
     const all = [
       jwk(ED25519),
       jwk(P256, { kid: "one" }),

@@ -263,7 +263,7 @@ describe("a viewer of a channel", () => {
     }
   });
 
-  it("of a channel that does not exist is refused, or gets an error frame if that is found out later", async () => {
+  it("of a channel that does not exist is refused, or gets an error frame if the first look comes later", async () => {
     const { relay, upstream, visit } = visited({ state: "gone" });
     const refused = visit();
     await relay.advance(5000);
@@ -306,7 +306,7 @@ describe("a viewer of a channel", () => {
     ["that other viewers watch", true],
     ["that is not open yet", false],
   ] as const)
-    it(`that is about to enter a room ${where} counts, and a stop ends it even if the store is silent`, async () => {
+    it(`counts while it enters a room ${where}, and a stop ends it even if the store is silent`, async () => {
       const { relay, visit, live } = visited();
       const stream = live("live-first1");
       if (isOpen) await relay.enter({ videoId: "live-first1" });

@@ -375,7 +375,7 @@ describe("the rights to a featured message", () => {
   });
 
   for (const publicRights of ["watch", "rooms"])
-    it(`are not needed to read it, so it does not matter that no page says who has them (${publicRights})`, async (t) => {
+    it(`are not needed to read it, even if no page names its channel (${publicRights})`, async (t) => {
       const settings = { RELAY_TOKEN_KEY: SECRET, RELAY_PUBLIC: publicRights };
       const relay = await startRelay({ settings });
       t.after(() => relay[Symbol.asyncDispose]());

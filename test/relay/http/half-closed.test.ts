@@ -64,7 +64,7 @@ describe("a client that has closed its writing side", () => {
   });
 
   for (const [what, live] of Object.entries({ "events of a log": "sse", "a long poll": "long-poll" })) {
-    it(`is noticed within seconds if it has gone from ${what}, though nobody speaks`, async () => {
+    it(`is noticed within seconds if it leaves ${what} of a silent chat`, async () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
       await using viewer = await Stream.open(relay.url, { videoId: VIDEO });

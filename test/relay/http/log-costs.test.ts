@@ -161,7 +161,7 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
       assert.match(came, new RegExp(`^${name}`, "mi"));
   });
 
-  it("lose the connection on which they send more before they are answered", async (t) => {
+  it("lose their connection if they send more requests before the answer", async (t) => {
     const { port, next, waiting, get } = await reading(t);
     const [socket = assert.fail()] = await open(t, 1, port, get(next));
     await eventually(1, waiting);

@@ -100,7 +100,7 @@ describe("requests behind an unanswered one", LIMIT, () => {
     assert.deepEqual(statusesIn(await text(socket)), ["200"]);
   });
 
-  it("are refused only while they are behind: after its answer, the next request is answered", async (t) => {
+  it("are refused only until that one is answered: a later request is answered", async (t) => {
     const { socket } = dial(t, "");
     let received = "";
     socket.on("data", (chunk) => {

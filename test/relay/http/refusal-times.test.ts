@@ -74,7 +74,7 @@ describe("a refusal of another channel's video takes as long", () => {
     assert.deepEqual(await relay.when(refusalTo("192.0.2.2", OTHER)), first);
   });
 
-  it("also if the page is never answered: as long as that of an opening, whose place it holds", async () => {
+  it("also if the page is never answered: until the time limit of an opening", async () => {
     const { relay, refusalTo } = await guarded();
     relay.upstream.fault({ on: "watch", times: Number.POSITIVE_INFINITY, as: "silent" });
     const first = await relay.when(refusalTo("192.0.2.1", OTHER));

@@ -42,7 +42,7 @@ describe("an answer", () => {
     ["a download", DOWNLOAD],
     ["a page", PAGE],
   ] as const) {
-    it(`that is ${name} is closed once its client has taken nothing for the time of a stall`, async (t) => {
+    it(`that is ${name} is closed if its client takes nothing for the time limit of a stall`, async (t) => {
       const answers = { bytes: MANY_BYTES, stallMs: 300 };
       const { url, connections } = await withRoom(t, LONG, {}, { answers });
       await stalled(t, url, query);

@@ -356,7 +356,7 @@ async function excessOf(rows: readonly Row[], from: number, clients = CLIENTS): 
   return found;
 }
 
-it(`nothing is kept of ${CLIENTS} clients of each row, and of what they choose`, LIMIT, async () => {
+it(`nothing is kept of ${CLIENTS} clients of each row, or of their choices`, LIMIT, async () => {
   const found = await excessOf(Object.values(ROWS), AT_ONCE);
   if (found.length === 0) return;
   const kept = `${found.join(", ")}: ${(await largest()).join("; ")}`;

@@ -331,7 +331,7 @@ describe("an edge's request for a page", { timeout: 300_000 }, () => {
 });
 
 describe("an edge's question whether its origin is alive", { timeout: 300_000 }, () => {
-  it("is asked on a connection of its own after a failure, as kept ones may be dead without a sign", async (t) => {
+  it("uses a new connection after a failure, because a kept one may be dead unnoticed", async (t) => {
     const ports = new Set<number | undefined>();
     const server = createServer((request, response) => {
       ports.add(request.socket.remotePort);

@@ -71,7 +71,7 @@ describe("the log at an edge", { timeout: 300_000 }, () => {
     assert.equal(line.requests.length, before, "it is answered from what the edge holds");
   });
 
-  it("brings polls and events what the origin's brings, and its end", async (t) => {
+  it("answers polls and event streams as the origin's does, up to the end of the chat", async (t) => {
     const { origin, chat, edge, hold } = await setUp(t, 30);
     await hold();
     const { next } = await readLog(origin.url, VIDEO);

@@ -66,7 +66,7 @@ describe("a page of an origin", () => {
     return { origin, sent };
   }
 
-  it("that never ends is refused, with or without line ends, whatever is asked for", async () => {
+  it("that never ends is refused for every question, with or without line ends", async () => {
     const many = endless(MESSAGE);
     await assert.rejects(many.origin.messagesAfter(VIDEO, 0, 100), /more messages than were asked for/);
     const large = endless(MEGABYTE);
@@ -80,7 +80,7 @@ describe("a page of an origin", () => {
   });
 });
 
-it("an edge and its other clients reach the origin while some read nothing of what it passes on", async (t) => {
+it("an edge and its clients reach the origin while other clients do not read their answers", async (t) => {
   const server = createServer(({ url }, response) => {
     if (url === "/healthz") response.end('{"status":"alive"}');
     else response.write(LARGE);
@@ -184,7 +184,7 @@ describe("a channel at an edge", () => {
   });
 });
 
-it("the log of a room closes its stream when it is left, even while its first messages are read", async () => {
+it("the log of a room closes its stream when the room is left, even during the first messages", async () => {
   const init = '{"event":"init","cursor":1,"chatType":"liveChatRenderer"}\n';
   const body = new Readable({ read() {} });
   body.push(init);
@@ -226,7 +226,7 @@ it("an edge of an edge serves the origin's new replay, not the old one of the ed
 });
 
 describe("an edge", () => {
-  it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
+  it("closes a dead stream before it opens the next one, as the origin may have one place only", async () => {
     for (let seed = 1; seed <= 10; seed++) {
       const relay = new VirtualRelay({ seed });
       relay.upstream.chat(VIDEO).say(3);
@@ -298,7 +298,7 @@ describe("an edge", () => {
       assert.deepEqual(viewer.news().slice(-2), [`channel live ${VIDEO}`, `init ${VIDEO}`]);
     });
 
-  it("follows a channel by another edge, which is replaced between two of its streams, and within one", async () => {
+  it("follows a channel through another edge, although that edge is replaced between and within streams", async () => {
     const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
     let between = await virtualEdge(relay);
     const last = await virtualEdge(relay, {}, () => between.life);
@@ -464,7 +464,7 @@ describe("an edge", () => {
       assert.deepEqual(back.cursors, again.cursors);
     });
 
-  it("honours a cursor that is newer than the answer that it awaits for another viewer", async () => {
+  it("honours a viewer's cursor although the origin's pending answer to another viewer is older", async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 500 });
     chat.say(30);
@@ -503,7 +503,7 @@ describe("an edge", () => {
     }
   });
 
-  it("sends the rest of a chat that is over, even if its origin does not remember that", async () => {
+  it("sends the rest of a chat that is over, even if its origin has forgotten the end", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000", RELAY_NO_CHAT_MS: "0" } });
     const chat = relay.upstream.chat(VIDEO, CHAT);
     chat.say(3);

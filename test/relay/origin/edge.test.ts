@@ -105,7 +105,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     for (const { raw } of later) assert.doesNotMatch(raw, /secret/);
   });
 
-  it("filters blanked messages by their type alone, however old they are, as its origin does", async (t) => {
+  it("filters blanked messages of any age by their type alone, as its origin does", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_DELETED: "blank" });
     chat.change({ page: 1000 });
     const [giver, teller] = ["UCgiver-of-all-they-have", "UCteller-of-many-secrets"];
@@ -234,7 +234,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     assert.equal(await metric(edge, "relay_origin_stream_breaks_total"), 1);
   });
 
-  it("serves new viewers with any filter and backfill what it holds while its origin is away", async (t) => {
+  it("serves new viewers from its own messages while its origin is away, with any filter and backfill", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t);
     const reference = await watch(origin, { backfill: 500 });
     chat.say(30);
@@ -309,7 +309,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     assertConsecutive(back.cursors, back.init.cursor);
   });
 
-  it("gives a viewer the chat that its origin reads again after it lost its store, not the end that it holds", async (t) => {
+  it("gives a viewer the chat, not the remembered end, if its origin lost its store and reads the chat again", async (t) => {
     const { line, chat, startEdge, watch } = await setUp(t);
     const edge = await startEdge();
     const stream = await watch(edge);
@@ -327,7 +327,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     assert.deepEqual(back.ids, said.slice(1));
   });
 
-  it("lets a viewer come back without calling it a fault if its origin has lost the messages it is owed", async (t) => {
+  it("reports no fault if its origin has lost the next messages of a viewer, which then comes back", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t);
     const there = await watch(origin);
     for (let said = 3; said < 343; said += 68) {

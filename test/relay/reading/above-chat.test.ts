@@ -96,7 +96,7 @@ const TAKEN_DOWN = [
 ];
 
 describe("a banner or a poll above the chat", () => {
-  it("is taken down behind the gap where the popout page does not show it, and once", async () => {
+  it("is taken down once, behind the gap, if the popout page no longer shows it", async () => {
     const { told, chat, relay, pause } = await readAgain({ meanwhile: ALL_DOWN });
     assert.deepEqual(told, TAKEN_DOWN);
     await pause([], AWAY_MS);

@@ -50,7 +50,7 @@ describe("an author all of whose messages are deleted", () => {
     );
   });
 
-  it("is not deleted again by a deletion that is repeated or read again, whatever its source", async () => {
+  it("is not deleted again by a repeated deletion from any source", async () => {
     const plain = [said("bad1"), deletion(), said("bad2"), deletion(), deletion(), said("bad3")];
     const withEdits = [said("bad1"), deletion(), edited("bad1"), deletion(), said("bad3"), edited("bad3")];
     for (const actions of [plain, withEdits]) {
@@ -65,7 +65,7 @@ describe("an author all of whose messages are deleted", () => {
     }
   });
 
-  it("is not deleted again by a page without the first message since, which was deleted alone", async () => {
+  it("is not deleted again by a page that lacks the first later message, which was deleted alone", async () => {
     const take = await roomLog();
     const other = said("other", "UCother");
     await take(said("bad1"), deletion(), other, said("bad2"), said("bad3"));

@@ -160,8 +160,9 @@ describe("a page and the answer that follows it", () => {
     assert.equal(requestsOf(relay, "popout").length, 2);
   }
 
-  it("lose nothing that the page of a late answer shows, though no answer brings it", () => left(false));
-  it("keep it before the gap if the next answer is late, too", () => left(true));
+  it("keep messages that only the page of a late answer shows, even if no answer brings them", () =>
+    left(false));
+  it("keep them before the gap if the next answer is late, too", () => left(true));
 
   async function left(isLateAgain: boolean): Promise<void> {
     const { relay, saidFrom, chat, viewer } = await throttled();
@@ -309,7 +310,7 @@ it("a live chat whose token brings nothing from the first poll on loads a page a
   assert.ok(tookMs > 600_000 && tookMs <= 603_000 + SPACING_MS, `${tookMs}`);
 });
 
-it("continues by the token of the page that a mute token led to, although its first poll fails", async () => {
+it("loads a page when its token is mute, and continues by that page's token, although the first poll fails", async () => {
   const scenario = { mute: true, timeoutMs: 3000, onlyInAll: () => false };
   const { relay, saidFrom, chat, viewer } = await readUntil(5, scenario);
   chat.say(saidFrom(6, 9));

@@ -356,13 +356,13 @@ describe("a page that no answer has followed", () => {
     assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap"]);
   });
 
-  it("shows that the chat was read until then: no gap follows if it is over soon after", async () => {
+  it("counts as a reading of the chat: no gap follows if the chat is over soon after", async () => {
     const { chat, viewer } = await onPage(1000, (chat) => chat.end("reload-only"));
     assert.equal((await viewer.ended())?.event, "end");
     assert.deepEqual(sentTo(viewer, chat), numbers(1, 6));
   });
 
-  it("shows that the chat was read until then: no gap follows if it is off soon after", async () => {
+  it("counts as a reading of the chat: no gap follows if the chat is off soon after", async () => {
     const { relay, chat, viewer } = await onPage(1000, (chat) => chat.change({ kind: "off" }));
     await relay.requested("next", { finished: true });
     chat.change({ kind: "live", page: 0 });

@@ -46,7 +46,7 @@ describe("a notice in an answer to a poll", () => {
     assert.deepEqual(await take(notice("b"), notice("a"), notice("c")), []);
   });
 
-  it("is another message if the upstream's id is new, although all are said at one time", async () => {
+  it("is a new message if the upstream's id is new, although several have the same time", async () => {
     const store = memoryStore(systemClock);
     let take = await roomLog(store);
     const at = (id: string) => notice(id, SLOW, 1_767_323_045_000_000);
@@ -140,7 +140,7 @@ describe("a room", () => {
     return { relay, chat, viewer, say, notices };
   }
 
-  it("repeats a notice that is really sent again, and not those that its pages show under new ids", async () => {
+  it("repeats a notice only if it was sent again, not if a page shows it under a new id", async () => {
     const { relay, chat, say, notices } = await watched();
     await say(notice("b"));
     assert.deepEqual(notices(), ["", ":2"]);

@@ -139,21 +139,27 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     assert.deepEqual({ told, untold }, { told: 1, untold: 0 });
   });
 
-  it("a slow answer without messages is completed with those that it came too late for", async () => {
-    const { relay, chat, call } = await slowRoom(FAST, { page: 50 });
-    chat.say(5);
-    await call(FAST);
-    await relay.advance(5000);
-    chat.say(1);
-    await call(late(7500));
-    chat.say(1);
-    await call(FAST);
-    await relay.advance(1000);
-    assert.deepEqual(
-      (await relay.stored(VIDEO)).map(({ id }) => id),
-      chat.ledger.map(({ id }) => id),
-    );
-  });
+  for (const [what, earlier, gaps] of [
+    ["the messages that it missed", 5, 0],
+    ["the first messages of the chat, behind a gap", 0, 1],
+  ] as const)
+    it(`a slow answer without messages is completed with ${what}`, async () => {
+      const { relay, chat, call } = await slowRoom(FAST, { page: 50 });
+      chat.say(earlier);
+      await call(FAST);
+      await relay.advance(5000);
+      chat.say(1);
+      await call(late(7500));
+      chat.say(1);
+      await call(FAST);
+      await relay.advance(1000);
+      const stored = (await relay.stored(VIDEO)).map(({ id }) => id);
+      assert.deepEqual(
+        stored.slice(gaps),
+        chat.ledger.map(({ id }) => id),
+      );
+      assert.equal(stored.filter((id) => id.startsWith("gap:")).length, gaps);
+    });
 
   it("a gap marks the missing messages after a restart with a clock that is in the past", async () => {
     const { relay, chat, call } = await slowRoom(FAST, { timeoutMs: 1000 }, { hasDisk: true });

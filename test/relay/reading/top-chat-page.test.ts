@@ -59,7 +59,7 @@ describe("a page in Top chat that shows a message of the room", () => {
     ["behind a token that was refused", tokenLost, 1000],
     ["behind a late answer", throttled, 12_000],
   ] as const) {
-    it(`does not hide what all messages reach no longer, ${what}`, async () => {
+    it(`does not hide a gap before the token of all messages, ${what}`, async () => {
       const { relay, viewer, say, sent, ...rest } = await room({
         settings: { RELAY_COOLDOWN_MS: String(cooldownMs) },
       });
@@ -70,7 +70,7 @@ describe("a page in Top chat that shows a message of the room", () => {
       assert.deepEqual(sent(), ["gap", 22, 24, "gap", ...numbers(25, 34)]);
     });
 
-    it(`proves that nothing is missing where all messages reach the room's, ${what}`, async () => {
+    it(`leaves no gap if the token of all messages reaches back to the room's messages, ${what}`, async () => {
       const { relay, viewer, say, sent, ...rest } = await room({
         settings: { RELAY_COOLDOWN_MS: String(cooldownMs) },
       });

@@ -188,7 +188,7 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual([live, ...more], ["live live-first1"]);
   });
 
-  it("does not exist for its watchers and for the next one within the interval, at the cost of one look", async () => {
+  it("is refused to its watchers, and to later ones without a new look until the interval is over", async () => {
     const { relay, watcher, looks } = watched({ state: "gone" });
     for (let visit = 0; visit < 3; visit++) {
       const seen = watcher();
@@ -270,7 +270,7 @@ describe("a channel that cannot be read", () => {
   });
 });
 
-it("a channel whose state does not change for long keeps nothing of those that watched it", async () => {
+it("a channel keeps nothing of its former watchers, even if its state does not change for long", async () => {
   const broadcasts = new Broadcasts();
   broadcasts.show({ channel: HANDLE, state: "waiting" });
   const visit = async () => {

@@ -159,7 +159,7 @@ test("an instance that follows a room says that it waits for its chat while its 
   await world.upstream.close();
 });
 
-test("an owner that has lost the upstream fails no room that only it has viewers of", async () => {
+test("an owner that has lost the upstream keeps a room that nobody watches elsewhere", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10, 2); // one address each
   const [wanted = "", kept = ""] = world.liveRooms.map(({ videoId }) => videoId);
   const state = () => first.life?.rooms.entryOf(kept)?.roomState;
@@ -218,7 +218,7 @@ test("an instance takes rooms again after an outage even while its page loads ar
   await world.upstream.close();
 });
 
-test("an instance that reaches nothing takes no room that another one hands on because it reads too many", async () => {
+test("an instance that cannot reach the upstream takes no room from an instance that reads too many", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10, 7);
   const [own = "", ...others] = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);
@@ -297,7 +297,7 @@ test("instances of which none reaches the upstream say so, until one does", asyn
   await world.upstream.close();
 });
 
-test("an instance that cannot reach the upstream leaves the rooms that it opens to one with viewers of them", async () => {
+test("an instance that cannot reach the upstream leaves new rooms to another instance with viewers", async () => {
   // One address, which opens slowly.
   const { world, first, second, watch, reads, until } = twoInstances(10, 18);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
@@ -559,7 +559,7 @@ for (const [whose, back] of [
   ["a cursor", 1],
   ["the cursor 0", Number.POSITIVE_INFINITY],
 ] as const)
-  test(`a viewer with ${whose} goes on with what another instance has read, where a missing chat is remembered`, async () => {
+  test(`a viewer with ${whose} gets the messages that another instance read, although this one remembers no chat`, async () => {
     const { world, first, second, watch, reads, until } = twoInstances(REMEMBERS);
     const videoId = "seen-late-1";
     const chat = world.upstream.chat(videoId, { kind: "disabled", kinds: ["text"] });
@@ -624,7 +624,7 @@ test("a recording says why its chat is waited for, whichever instance waits", as
   assert.match(reports.at(-1)?.error ?? "", /\bdisabled\b/);
 });
 
-test("an opening that has lost its lease leaves the replay that it finds to the video's new instance", async () => {
+test("an opening that has lost its lease leaves the replay to the new owner of the video", async () => {
   const { world, first, second, until, now } = twoInstances();
   const { videoId } = world.rooms.find(({ key }) => key.endsWith(".replay")) ?? assert.fail();
   const enter = (instance: Instance) =>

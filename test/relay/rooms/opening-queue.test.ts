@@ -62,7 +62,7 @@ describe("videos that wait for a bootstrap", () => {
     assert.deepEqual(turns, ["a", "b", "c"]);
   });
 
-  it("take turns by the address that asks, and of one address the newest goes first", async () => {
+  it("take turns by address, and the newest video of an address goes first", async () => {
     const { turns, enter, giveBack } = await takenQueue();
     for (let i = 1; i <= 100; i++) void enter(`flood ${i}`, "flood");
     void enter("one 1", "one");
@@ -72,7 +72,7 @@ describe("videos that wait for a bootstrap", () => {
     assert.deepEqual(turns, ["two 1", "one 2", "flood 100", "one 1", "flood 99", "flood 98", "flood 97"]);
   });
 
-  it("take the turns of each address that waits for them, and one turn in all", async () => {
+  it("use a turn of each address that waits for them, but are opened once", async () => {
     const { turns, got, enter, giveBack, openings } = await takenQueue();
     const shared = openings.join("flood");
     void shared.turn("unknown", new AbortController().signal).then(got("shared"));
@@ -104,7 +104,7 @@ describe("videos that wait for a bootstrap", () => {
     assert.deepEqual(turns.slice(3), ["newcomer"]);
   });
 
-  it("wait behind those that are known to exist, and these take turns, too", async () => {
+  it("wait behind videos that are known to exist, which take turns by address, too", async () => {
     const { turns, enter, giveBack } = await takenQueue();
     for (let i = 1; i <= 100; i++) void enter(`made up ${i}`, `address ${i}`);
     for (const name of ["known 1", "known 2"]) void enter(name, "a", "known");
@@ -114,7 +114,7 @@ describe("videos that wait for a bootstrap", () => {
     assert.deepEqual(turns, ["known 3", "known 2", "known 1", "newest"]);
   });
 
-  it("wait behind rooms that were open before and behind recordings, whatever their address", async () => {
+  it("wait behind recordings and earlier rooms of any address", async () => {
     const { turns, enter, giveBack } = await takenQueue();
     void enter("new", "a");
     void enter("known", "a", "known");
@@ -161,7 +161,7 @@ describe("the videos that wait to be opened", () => {
     assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
   });
 
-  it("are charged to each address that waits for them in turn, and displaced only when all have too many", () => {
+  it("count for each waiting address in turn, and are displaced only when every address has too many", () => {
     const { join, displaced } = crowdOf(5);
     join("wanted", "flood").add("person");
     for (let i = 1; i <= 8; i++) join(`flood ${i}`, "flood");

@@ -77,7 +77,7 @@ describe("a recording whose chat has not begun", () => {
 });
 
 describe("a recording", () => {
-  it("that is added when strangers have taken every room and place begins nevertheless", async () => {
+  it("that is added begins, although viewers have taken every room and place", async () => {
     await using relay = await relayWith({ RELAY_MAX_ROOMS: "1", RELAY_MAX_VIEWERS: "1" });
     await using stream = await Stream.open(relay.url, { videoId: STRANGERS[0] });
     await stream.untilMessages(1);

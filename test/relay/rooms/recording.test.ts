@@ -84,7 +84,7 @@ describe("a recorded chat", () => {
     assert.deepEqual([...new Set(states)], ["recording", "ended"]);
   });
 
-  it("that was read to its end is over, whatever its video shows then", async () => {
+  it("that was read to its end stays over, whatever the pages of its video show later", async () => {
     const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_RECORD: VIDEO } });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
     chat.say(3);

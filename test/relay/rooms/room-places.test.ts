@@ -46,7 +46,7 @@ describe("RELAY_MAX_ROOMS", () => {
     assert.equal((await relay.refusal({ videoId: OTHER, chat: "replay" })).message, TOO_MANY);
   });
 
-  it("does not refuse a newcomer to a stream whose live chat is over because of other live chats", async () => {
+  it("serves a newcomer to a stream whose live chat is over, although other live chats take all places", async () => {
     const { relay, chat } = relayOfOne();
     const viewer = await relay.enter({ videoId: LIVE });
     chat.say(3);
@@ -64,7 +64,7 @@ describe("RELAY_MAX_ROOMS", () => {
     assert.deepEqual(kept.ids, late.ids);
   });
 
-  it("does not count a video that is being looked for, which finds no place if another was quicker", async () => {
+  it("does not count a video during the search for its chat: the video found first gets the place", async () => {
     const { relay } = relayOfOne();
     relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: { delayMs: 5000 } });
     const late = relay.visit({ videoId: OTHER });
@@ -106,7 +106,7 @@ describe("RELAY_MAX_VIEWERS", () => {
     ["a room that is open", true],
     ["a room that is to be opened", false],
   ] as const)
-    it(`counts no viewer of ${what} that has left while the store is slow, and opens nothing for it`, async () => {
+    it(`does not count a viewer of ${what} that leaves while the store is slow, and opens no room for it`, async () => {
       const relay = new VirtualRelay({ settings: { RELAY_MAX_VIEWERS: "2" }, hasDisk: true });
       relay.upstream.chat(LIVE, CHAT);
       if (isOpen) await relay.enter({ videoId: LIVE });

@@ -295,7 +295,7 @@ describe("a video without a chat", () => {
     await viewer.untilMessages(1);
   });
 
-  it("does not count as watched by those that it was refused to", async () => {
+  it("does not count the refused viewers as its viewers", async () => {
     const relay = new VirtualRelay();
     const { ownership } = relay.store;
     relay.upstream.chat(VIDEO, { kind: "disabled" });

@@ -203,7 +203,7 @@ describe("an edge", () => {
       for (const each of [viewer, newcomer]) assert.deepEqual([each.ids, each.end], [room.ids(), undefined]);
     });
 
-    it(`says of a chat that is ${kind} what its origin says, and lets those with a cursor wait`, async () => {
+    it(`refuses newcomers to a chat that is ${kind} as its origin does, and lets viewers with a cursor wait`, async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
       const { relay, chat, viewer } = room;
       viewer.leave();

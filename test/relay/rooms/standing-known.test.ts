@@ -225,7 +225,7 @@ for (const [what, as] of Object.entries(UNKNOWN)) {
       assert.deepEqual(withoutGaps(viewer.ids), said);
     });
 
-    it("ends for nobody at an edge, whose newcomers get the words of its origin", async () => {
+    it("does not end for viewers of an edge, and its newcomers get the origin's words", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
       const { relay, chat } = room;
       const { life } = await virtualEdge(relay);

@@ -212,7 +212,7 @@ describe("the standing of a chat that cannot be off", () => {
     for (const viewer of [stored, bounded, replay]) assert.deepEqual(shownTo(viewer), []);
   });
 
-  it("does not come once it is over, for which nobody waits at an edge", async () => {
+  it("is not sent for a chat that is over, and an edge sends the end at once", async () => {
     const { relay, chat, viewer } = await virtualRoom(3);
     const { life } = await virtualEdge(relay);
     chat.end("reload-only");

@@ -40,7 +40,7 @@ const offsets = (viewer: Awaited<ReturnType<VirtualRelay["enter"]>>) =>
   viewer.messages.map(({ message }) => /^\d+:\d\d$/.test(message.timestamp));
 
 describe("a viewer with a cursor of a live chat that is over", () => {
-  it("gets the rest and the end, whatever the upstream shows now, and nothing of the replay", async () => {
+  it("gets the rest and the end of the live chat and nothing of the replay, whatever the upstream shows now", async () => {
     const room = await replayed();
     const { viewer } = room;
     const back = await whole(room, { lastEventId: viewer.cursors[5] ?? 0 });
@@ -63,7 +63,7 @@ describe("a viewer with a cursor of a live chat that is over", () => {
     }
   });
 
-  it("never gets the replay if the store fails while it is asked whose cursor that is", async () => {
+  it("never gets the replay, even if the store fails as it looks the cursor up", async () => {
     const refusals = new Set<string>();
     for (let forMs = 0; forMs < 10; forMs++) {
       const room = await replayed();
@@ -95,7 +95,7 @@ describe("a viewer with a cursor of a live chat that is over", () => {
     assert.equal(newcomer.init?.chatType, "liveChatReplayRenderer");
   });
 
-  it("gets the same if it is the viewer for whom a page shows the end, without a grace time too", async () => {
+  it("gets the rest and the end, even without a grace time, if a page shows the end only to this viewer", async () => {
     const { relay, chat, viewer } = await virtualRoom(10, { RELAY_GRACE_MS: "0" }, {}, { hasDisk: true });
     relay.kill();
     chat.end("reload-only");

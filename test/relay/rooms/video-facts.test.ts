@@ -173,7 +173,7 @@ describe("what a video is", () => {
     }
   });
 
-  it("is shown at an edge whose line began before it was known, and where the stream is bounded", async () => {
+  it("is shown by an edge that began to follow before the origin knew it, and on a bounded stream", async () => {
     const { relay, named } = stage();
     const { life } = await virtualEdge(relay);
     const asked = { videoId: VIDEO, details: true, backfill: 0 };

@@ -200,7 +200,7 @@ describe("a download", () => {
       assert.ok(linesOf(first).length >= 2000);
     });
 
-  it("does not share its pieces with one that is written in another way", async (t) => {
+  it("does not share its pieces with a download in another format", async (t) => {
     const { path, store } = await withRoom(t, [said(1, { message: "=1" })]);
     const released = Promise.withResolvers<void>();
     const { read } = store;

@@ -92,7 +92,7 @@ describe("a connection of several chats whose client is slow", () => {
     );
   });
 
-  it("is sent a chat's history in between, though others have new messages all the time", async () => {
+  it("gets the history of one chat in turn, although its other chats always have new messages", async () => {
     const { relay, chats } = await withHistory();
     const room = await relay.when(relay.store.getRoom(LAST));
     const { sink, counts } = watch(relay, 0, true, room?.base);
@@ -138,7 +138,7 @@ describe("a connection of several chats whose client is slow", () => {
     assert.equal(sink.closedBy, undefined);
   });
 
-  it("is ended once at a stop, so that it still gets what it has not taken", async () => {
+  it("is ended once at a stop, so that the client still gets all that was written", async () => {
     const relay = new VirtualRelay();
     chatsOf(relay);
     const { sink } = watch(relay, 0);

@@ -152,7 +152,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
     response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),
   };
   for (const [name, open] of Object.entries(sinks)) {
-    it(`is cut once it was full for the limit without a drain, whatever is written meanwhile: ${name}`, async (t) => {
+    it(`is cut if it stays full for the limit, whatever is written meanwhile: ${name}`, async (t) => {
       const { sink, socket } = await connected(t, open);
       await clock.advance(2 * STALL_MS);
       assert.equal(sink.isFull, false);

@@ -129,7 +129,7 @@ it("messages below the tail that are too long for one chunk are read once", asyn
   assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
 });
 
-it("a second's pages are kept for others up to 4 MiB of text, with the last read whatever its size", async () => {
+it("pages are kept for other viewers for a second: up to 4 MiB of text, and the last read at any size", async () => {
   const readsOf = async (text: string): Promise<number> => {
     const { room, base, reads } = await storedRoom(400, text);
     const first = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100

@@ -139,7 +139,7 @@ describe("nothing is left of a viewer", LIMIT, () => {
     await untilViewers(1);
   });
 
-  it("that sends garbage into its stream, and keeps its half; only the stream comes back", async () => {
+  it("that sends garbage into its stream and keeps its side open: the answer holds the stream alone", async () => {
     const socket = dial(`${HEAD}\r\n`);
     await reads(socket, "event: init");
     await untilViewers(2);
@@ -171,7 +171,7 @@ describe("nothing is left of a viewer", LIMIT, () => {
     ["a socket alone", "ended-chat1", ""],
     ["a response, because the request has a body,", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
   ] as const) {
-    it(`whose stream through ${name} has ended: its connection is closed silently`, async () => {
+    it(`after its stream through ${name} has ended: the connection is closed silently`, async () => {
       const ended = relay.upstream.chat(videoId, SCENARIO);
       const socket = dial(`${HEAD.replace(VIDEO, videoId)}${behind || "\r\n"}`);
       const received = await reads(socket, "event: init");

@@ -24,7 +24,7 @@ async function polledRoom() {
   return { relay, chat, viewer, polls };
 }
 
-it("another owner's room is asked of the upstream no more, left as it is, and never lingers", async () => {
+it("a room that another owner took is left unchanged, is no longer polled here, and does not linger", async () => {
   const { relay, viewer, polls } = await polledRoom();
   const { store } = relay;
   const other = await own(store, VIDEO);
@@ -52,7 +52,7 @@ it("a room that nobody else can own is taken back, and read on for its viewers",
   assert.equal((await relay.stored(VIDEO)).length, 5);
 });
 
-it("a room is given back if it cannot be read on, so that it is not kept from all others", async () => {
+it("a room is given back if this instance cannot read on, so that another one can take it", async () => {
   const { relay, viewer } = await polledRoom();
   const { ownership } = relay.store;
   const other = await own(relay.store, VIDEO);

@@ -275,7 +275,7 @@ describe("a look at a channel that cannot be read", () => {
     assert.ok((await timed()) < 1000);
   });
 
-  it("does not mistake the streams of another channel for those of an id", async () => {
+  it("does not take another channel's streams for the channel of the id", async () => {
     const { upstream, channel, look, load } = lookingAt();
     const { channelId } = upstream.channel("@other");
     channel.broadcast("live-first1");

@@ -197,7 +197,7 @@ describe("an amount with three decimals", () => {
     const [sent] = await viewer.untilMessages(1);
     assert.deepEqual((sent?.message.details as Details | undefined)?.amount, { value: 1.5, currency: "KWD" });
   });
-  it("is not guessed in a capture, whose language is not known", () => {
+  it("is not guessed in a capture, because its language is unknown", () => {
     const [message] = readMessages([paid], { receivedAt: 0, timeOfDay: UTC }).messages;
     assert.deepEqual((message?.details as Details | undefined)?.amount, { value: null, currency: "KWD" });
   });

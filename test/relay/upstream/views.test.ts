@@ -342,7 +342,7 @@ it("a gap before Top chat is marked again where all messages begin", async () =>
   assert.deepEqual(viewer.ids.slice(second + 1), said.slice(begin));
 });
 
-it("a gap is marked although Top chat reaches back to the stored messages: it leaves others out", async () => {
+it("leaves a gap although Top chat reaches back to the stored messages: Top chat omits messages", async () => {
   const onlyInAll = (action: JsonObject) => [6, 8].includes(ids().indexOf(identify(action).id));
   const { relay, chat, ids } = watched({ tokens: "reusable", page: 10, onlyInAll });
   chat.say(5);
@@ -387,7 +387,7 @@ describe("a session", () => {
     });
   }
 
-  it("of a replay without messages has a token that is still good: polled, it reports the end again", async () => {
+  it("of a replay without messages gets a good token: a poll with it reports the end again", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(VIDEO, { kind: "replay" });
     const first = await session(relay.url, { videoId: VIDEO });

@@ -82,7 +82,7 @@ function listed(...states: ChannelState[]) {
 }
 
 describe("the list of a channel's broadcasts", () => {
-  it("has an entry for each turn to another video, and none for waits and new facts of the same", () => {
+  it("gets an entry for each turn to another video, but not for waits and new facts of one video", () => {
     const upcoming: ChannelState = { channel: CHANNEL, state: "upcoming", videoId: "first" };
     const { places } = listed(
       waiting,
@@ -110,7 +110,7 @@ describe("the list of a channel's broadcasts", () => {
     assert.deepEqual(turned(live("second")), [true, false]);
   });
 
-  it("resumes a client in the stream that is on, else before it, with no bound while the channel has none", async () => {
+  it("resumes a client in the current stream, or before it, or without a bound if no stream is on", async () => {
     const { broadcasts, places } = listed(live("first"), live("second"));
     assert.equal(broadcasts.resumed("second"), places[1]);
     const earlier = broadcasts.resumed("first");

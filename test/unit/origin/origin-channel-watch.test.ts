@@ -58,7 +58,7 @@ describe("the watch of a channel at an edge", () => {
   });
 
   for (const isSlow of [false, true])
-    it(`shows a stream again whose chat goes on after its end, which a viewer has read ${isSlow ? "since" : "before"}`, async () => {
+    it(`shows a stream again if its chat goes on after its end, though a viewer reads the end ${isSlow ? "later" : "earlier"}`, async () => {
       const line = (state: string, videoId?: string) =>
         JSON.stringify({ event: "channel", channel: CHANNEL, state, videoId });
       const lines = Object.assign(saying(line("live", LIVE), line("waiting"), line("live", LIVE)), {

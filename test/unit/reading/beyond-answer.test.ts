@@ -37,7 +37,7 @@ async function after(waitMs: number, beyond: readonly Sent[], answered: readonly
 }
 
 describe("messages that a page shows beyond its answer", () => {
-  it("are merged with an answer in time, and what the chat has above it is that answer's", async () => {
+  it("are merged with an answer in time, and the banners and polls are the answer's", async () => {
     const [batch, ...others] = await after(INTERVAL_MS, [["c"]], [["b"], ["c"], ["d"]], ABOVE);
     assert.deepEqual([batch && idsOf(batch), others.length], [["b", "c", "d"], 0]);
     assert.deepEqual([batch?.suspectedGap, batch?.above], [undefined, ABOVE]);

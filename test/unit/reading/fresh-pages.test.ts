@@ -15,7 +15,7 @@ function page(id: string, type: "chat" | "paid", gap?: Gap): FreshPage {
   return { ...answeredNow(startedNow(clock), clock), items, gap, above: undefined };
 }
 
-it("a page without a chat message leaves the gap before it to the page that it becomes a part of", () => {
+it("a page without a chat message keeps its gap only if the page that it joins has none", () => {
   const gapsOf = (later?: Gap) =>
     withPage([page("a", "paid", GAP)], page("b", "chat", later), () => {}).map(({ gap }) => gap);
   assert.deepEqual(gapsOf(), [GAP]);

@@ -83,7 +83,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("of a chat with all kinds of messages, some of them read before, give all messages in their order", () => {
+  it("give all messages of a chat with all kinds in their order, if some were read before", () => {
     const spacingMs = 333;
     const cuts = fc.record({
       seed: fc.nat(),
@@ -139,7 +139,7 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(ids, ["a", "gift", "b", "c", "d", "poll", "e", "rules", "rules again"]);
   });
 
-  it("that both contain a message give it once, in the answer's place, even if several share its time", () => {
+  it("give a message that is in both once, in the answer's place, even if others have the same time", () => {
     const items = (...ids: string[]) =>
       ids.map((id) => ({
         message: { id, details: { publishedAt: "2026-01-01T00:00:00.000000Z" } },

@@ -13,7 +13,7 @@ function silences() {
 }
 
 describe("the silence of the upstream for a room", () => {
-  it("is known once its call has failed and could have been repeated, and counts from the last answer", async () => {
+  it("counts from the last answer, once a failed call of the room could have been repeated", async () => {
     const { clock, room, knownMs } = silences();
     await clock.advance(60_000); // a pause between two polls
     room.asked();
@@ -28,7 +28,7 @@ describe("the silence of the upstream for a room", () => {
     assert.equal(knownMs(), 0);
   });
 
-  it("counts while its call waits behind unanswered calls of its neighbours, and not behind answered ones", async () => {
+  it("counts while a call of the room waits behind calls of other rooms, unless these are answered", async () => {
     const { clock, room, neighbours, knownMs } = silences();
     room.asked();
     await clock.advance(10_000);
@@ -39,7 +39,7 @@ describe("the silence of the upstream for a room", () => {
     assert.equal(knownMs(), 0);
   });
 
-  it("goes on at another egress since the calls of the one that it leaves began to fail", async () => {
+  it("counts, after a move to another egress, from the first failed call of the old egress", async () => {
     const { clock, room, neighbours: left } = silences();
     await clock.advance(1000);
     left.unanswered();
@@ -48,7 +48,7 @@ describe("the silence of the upstream for a room", () => {
     assert.equal(room.knownBeside(new Silence(clock), CALL_MS), 7000);
   });
 
-  it("of an egress is known once a failed call could have been repeated, and not while no call failed", async () => {
+  it("of an egress counts once a failed call could have been repeated", async () => {
     const { clock, room } = silences();
     await clock.advance(10_000);
     assert.equal(room.knownMs, 0);
