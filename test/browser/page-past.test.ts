@@ -21,21 +21,30 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
   const pages = usePages("/", { width: 1000, height: 600 }, { page: 2000, kinds: ["text"] });
   const { evaluate, has, visit } = pages;
 
-  /** Holds back the answer to the next one of these requests. */
+  /**
+   * Holds back the answer to the next one of these requests. `release` resolves once the page has had it, if
+   * it still wants it, and has drawn again.
+   */
   const hold = async (requests: RegExp) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
+    const { promise: answered, resolve: end } = Promise.withResolvers<void>();
     const late = async (route: Route) => {
       const response = await route.fetch();
-      await promise;
+      await released;
       await route.fulfill({ response }).catch(() => {}); // the page may have given up
+      await (await route.request().response())?.finished();
+      end();
     };
     await pages.page.route(requests, late, { times: 1 });
-    return { asked: pages.page.waitForRequest(requests), release: resolve };
+    const release = async () => {
+      letGo();
+      await answered;
+      await evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+    };
+    return { asked: pages.page.waitForRequest(requests), release };
   };
   /** Presses the button where it is: to scroll to it would load by itself. */
   const loadOlder = () => pages.page.locator("#older").dispatchEvent("click");
-  /** Nothing shows that a page does nothing more. */
-  const settled = () => evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const scrollTo = (top: number) => evaluate(`document.querySelector('#chat').scrollTop = ${top}`);
   /** Searches for the words, and opens the log at the only result. */
   const openFound = async (words: string, id: string) => {
@@ -68,8 +77,7 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
       await page.locator("#chat[data-following=true]").waitFor();
       const newest = idsFrom("a", 900).slice(-50);
       assert.deepEqual(await idsOf(page), newest);
-      release();
-      await settled();
+      await release();
       assert.deepEqual(await idsOf(page), newest);
       await scrollTo(0);
       await has("a-650");
@@ -93,8 +101,7 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     await page.getByRole("button", { name: "$70.00" }).click();
     await page.locator(`${rowOf("p2")}:focus`).waitFor();
     const ids = await idsOf(page);
-    first.release();
-    await settled();
+    await first.release();
     assert.deepEqual(await idsOf(page), ids);
     assert.equal(await evaluate("document.activeElement.dataset.messageId"), "p2");
   });
