@@ -33,11 +33,10 @@ globalThis.read = async (url, live) => {
         offset = next;
       });
       await response.closed;
-      await new Promise((resolve) => setTimeout(resolve, 20)); // the last batch is handed over after it
-      reading.isOver = offset === response.offset && (response.streamClosed || (!live && response.upToDate));
-    } catch {
+      // The last batch is handed over after it, or never if the connection was cut: nothing shows which.
       await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      reading.isOver = offset === response.offset && (response.streamClosed || (!live && response.upToDate));
+    } catch {} // it reads again from the last offset
     isCurrent = false;
   }
 };`;
