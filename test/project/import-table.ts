@@ -71,7 +71,6 @@ const WHOLE_RELAY = ["src/rooms/rooms.ts", "src/cli/service.ts", "src/cli/edge-s
 /** The tests that wait for a time on the computer's clock, as no event shows that it is over. */
 const SLEEPING_TESTS: Record<string, string> = {
   "test/browser/log-chromium.test.ts": "a library that hands the last batch over by a timer of its own",
-  "test/browser/page-past.test.ts": "300 ms in which the page must not change",
   "test/relay/origin/edge-line.test.ts": "a time limit of the HTTP client, which takes no clock",
   "test/service/store-sqlite-failures.test.ts": "the store's thread has no clock but the computer's",
   "test/unit/base/clock.test.ts": "the computer's clock is what it tests",
