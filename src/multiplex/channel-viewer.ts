@@ -409,8 +409,8 @@ export class ChannelViewer {
 
   /**
    * Sends the channel's state, unless the client has it: with `obstacle`, a wait for this reason. A reason is
-   * a sentence without its full stop. It is also written to a full connection: a few hundred bytes for each
-   * change.
+   * a sentence without its full stop. A client that does not read gets only the last of several states. Test:
+   * "that does not read holds one state of the channel, and gets the last one before what follows".
    */
   #announce(obstacle?: string): void {
     const { watch } = this.#parts;
@@ -419,9 +419,11 @@ export class ChannelViewer {
     const alone = obstacle === undefined ? this.#withWait(state) : waitingOf(state, obstacle);
     const live = this.#request.wantsAll ? watch.broadcasts.live : [];
     const shown: ChannelState = live.length > 1 ? { ...alone, live } : alone;
-    if (isDeepStrictEqual(shown, this.#sent)) return;
-    this.#sent = shown;
-    this.#multiplex.write(this.#multiplex.events.event("channel", shown));
+    this.#multiplex.writeLatest(this, () => {
+      if (isDeepStrictEqual(shown, this.#sent)) return undefined;
+      this.#sent = shown;
+      return this.#multiplex.events.event("channel", shown);
+    });
   }
 
   /** The channel's state, as a wait while the chat that the client is sent is off or hidden. */

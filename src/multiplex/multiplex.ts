@@ -21,6 +21,8 @@ export class Multiplex implements SinkOwner {
   readonly #gone = new AbortController();
   /** In the order in which they may write after the next drain. */
   readonly #branches = new Set<Branch>();
+  /** By what it concerns, the text that waits for the drain of a slow client. */
+  #latest: Map<object, () => string | undefined> | undefined;
 
   /** Writes the beginning of the connection. */
   constructor(sink: BodySink, format: Format) {
@@ -63,9 +65,23 @@ export class Multiplex implements SinkOwner {
     if (this.#branches.delete(branch)) this.#branches.add(branch);
   }
 
+  /** Writes the text, after the `writeLatest` that waits. */
   write(...text: readonly (Buffer | string)[]): void {
-    const bytes = text.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    if (!this.#gone.signal.aborted) this.sink.write(this.sink.form.packText(bytes, true));
+    if (this.#gone.signal.aborted) return;
+    const waiting = this.#latest?.values().map((latest) => latest() ?? "") ?? [];
+    this.#latest = undefined;
+    const bytes = [...waiting, ...text].map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+    if (bytes.some(({ length }) => length > 0)) this.sink.write(this.sink.form.packText(bytes, true));
+  }
+
+  /**
+   * Writes the text, or nothing if it is undefined by then: for a slow client at its next drain, before
+   * anything else, and only the last one of this `key`.
+   */
+  writeLatest(key: object, text: () => string | undefined): void {
+    this.#latest ??= new Map();
+    this.#latest.set(key, text);
+    if (!this.isFull) this.write();
   }
 
   /**
@@ -87,11 +103,13 @@ export class Multiplex implements SinkOwner {
   /** Ends the connection once its client has taken everything. Each chat may ask for it at a stop. */
   end(): void {
     if (this.#gone.signal.aborted) return; // a second end would cut off what the client has not taken
+    this.write(); // the latest that waits
     this.closed();
     this.sink.end();
   }
 
   drained(): void {
+    this.write(); // the latest that waits
     for (const branch of [...this.#branches]) {
       if (this.isFull) return;
       branch.owner?.drained();

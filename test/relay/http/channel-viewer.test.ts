@@ -232,6 +232,40 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([slow.sink.closedBy, slow.ids], [undefined, quick.ids]);
   });
 
+  it("that does not read holds one state of the channel, and gets the last one before what follows", async () => {
+    const { relay, channel, visit, in: from } = visited();
+    const stream = channel.broadcast("later-strm1", { startsAt: from(60 * MINUTE), chat: CHAT });
+    const viewer = visit();
+    await relay.advance(1000);
+    viewer.news();
+    viewer.sink.stall();
+    stream.chat.say(20);
+    await relay.advance(MINUTE);
+    assert.ok(viewer.sink.isFull);
+    const { heldBytes } = viewer.sink;
+    for (let changes = 0; changes < 20; changes++) {
+      stream.reschedule(from((60 + changes) * MINUTE));
+      await relay.advance(2 * MINUTE);
+    }
+    assert.equal(viewer.sink.heldBytes, heldBytes);
+    stream.chat.say(1);
+    await relay.advance(MINUTE);
+    viewer.sink.readOn();
+    const states = viewer.events.filter(({ event }) => event === "channel");
+    assert.deepEqual(
+      states.map(({ data }) => Date.parse(data.startsAt ?? "")),
+      [stream.startsAt],
+    );
+    await relay.advance(1000);
+    assert.deepEqual(viewer.news(), [
+      "init later-strm1",
+      "message later-strm1",
+      "channel upcoming later-strm1",
+      "message later-strm1",
+    ]);
+    assert.deepEqual(viewer.ids, said(stream.chat));
+  });
+
   it("gets the id of filtered messages before the stream's end", async () => {
     const { relay, visit, live } = visited();
     const stream = live("live-first1");
