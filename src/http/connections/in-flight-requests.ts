@@ -1,12 +1,13 @@
 /**
  * One request at a time on a connection. A request that comes while another one is unanswered is not begun:
  * the connection closes after the response in flight, as HTTP allows (RFC 9112, 9.3.2 and 9.6), and the
- * client asks again on a new one. A request behind a stream ends the connection at once. So what a connection
- * costs does not depend on how many requests its client sends without reading.
+ * client asks again on a new one. A request behind a stream, or behind the unread answer of a long poll, ends
+ * the connection at once. So what a connection costs does not depend on how many requests its client sends
+ * without reading.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { endIdleTime, stopParsing } from "./taken-socket.ts";
+import { endIdleTime, isUnread, stopParsing } from "./taken-socket.ts";
 
 interface InFlight {
   response: ServerResponse;
@@ -24,6 +25,10 @@ export class InFlightRequests {
       // Node gives a response its socket once all earlier ones are complete.
       if (response.socket) {
         const { socket } = request;
+        if (isUnread(socket)) {
+          socket.destroy();
+          return;
+        }
         endIdleTime(socket);
         this.#newest.set(socket, { response, isStream: false, isFollowed: false });
         response.once("close", () => this.#newest.delete(socket)); // an idle connection keeps nothing
@@ -54,7 +59,7 @@ export class InFlightRequests {
   #follow(request: IncomingMessage): void {
     const { socket } = request;
     const answer = this.#newest.get(socket);
-    // A second one behind an answer comes only if this Node.js does not let its parser be stopped.
+    // A second request behind an answer comes only if `stopParsing` has no effect on this Node.js.
     if (!answer || answer.isStream || answer.isFollowed) {
       socket.destroy();
       return;

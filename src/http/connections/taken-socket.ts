@@ -81,6 +81,20 @@ export function giveSocketBack(server: Server, socket: Socket): void {
   socket.setTimeout(server.keepAliveTimeout);
 }
 
+/**
+ * Ends a taken socket once its client has taken the answer, or has taken nothing of it for as long as the
+ * server keeps an idle connection.
+ */
+export function endSoon(server: Server, socket: Socket): void {
+  socket.setTimeout(server.keepAliveTimeout, () => socket.destroy());
+  socket.destroySoon();
+}
+
+/** Whether the client has not taken all of the answer after which the connection was given back. */
+export function isUnread(socket: GivenBack): boolean {
+  return socket[answeredAt] !== undefined && socket.writableLength > 0;
+}
+
 /** A request has come on the connection, which Node keeps from now on as any other. */
 export function endIdleTime(socket: GivenBack): void {
   if (socket[answeredAt] === undefined) return;
@@ -90,7 +104,9 @@ export function endIdleTime(socket: GivenBack): void {
 
 /**
  * Node also reports a timeout for a connection on which no byte of a request has arrived: a new one, or one
- * that was given back. Returns whether this is so, and closes the new one. The other has its time.
+ * that was given back. Returns whether this is so, and closes the new one; the other one is closed after its
+ * own time (`giveSocketBack`). Test: "gets no answer that nobody asked for, and goes on after a long poll as
+ * after any answer".
  */
 export function isOnlyIdle(socket: GivenBack): boolean {
   const { bytesRead, [answeredAt]: before = 0 } = socket;

@@ -1,6 +1,10 @@
 /**
- * A long poll that waits on its bare socket: Node's request, response and parser are released, as those
- * of a stream are. After the answer, the server gets the socket back for the client's next request.
+ * A long poll that waits on its bare socket: Node's request, response and parser are released, as those of a
+ * stream are. After the answer, the server gets the socket back for the client's next request.
+ *
+ * If the client does not read the answer, its connection is closed by its next request, or once nothing was
+ * taken for the time of an idle connection. So at most one unread answer is held. Test: "a connection that
+ * was given back is closed by a request before its answer is taken".
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -8,7 +12,7 @@ import type { FastifyReply } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import { noteWhileWaiting } from "../connections/client-gone.ts";
-import { giveSocketBack, takeUnanswered } from "../connections/taken-socket.ts";
+import { endSoon, giveSocketBack, takeUnanswered } from "../connections/taken-socket.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { PollSink } from "./poll-sink.ts";
 
@@ -119,7 +123,7 @@ class WaitingPoll {
     if (answer.body) socket.write(answer.body);
     socket.uncork();
     if (socket.readableEnded) {
-      socket.destroySoon(); // with its listeners: a write to a client that has gone fails a tick later
+      endSoon(server, socket); // with its listeners: a write to a client that has gone fails a tick later
       return;
     }
     for (const [event, listener] of Object.entries(LISTENERS)) socket.off(event, listener);

@@ -4,17 +4,25 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { giveSocketBack, handOverWorks, takeSocket } from "../../../src/http/connections/taken-socket.ts";
+import { InFlightRequests } from "../../../src/http/connections/in-flight-requests.ts";
+import {
+  endSoon,
+  giveSocketBack,
+  handOverWorks,
+  takeSocket,
+} from "../../../src/http/connections/taken-socket.ts";
 import { PATIENCE_MS } from "../../support/eventually.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 const LIMIT = { timeout: PATIENCE_MS };
+/** In bytes: more than the systems of both ends buffer. */
+const MORE_THAN_BUFFERED = 32 * 1024 * 1024;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
@@ -147,3 +155,54 @@ test("a connection that was given back is closed after its time in silence", LIM
   await once(client, "close");
   assert.match(came, /^HTTP\/1\.1 204 .*\r\n\r\n$/s);
 });
+
+/** Takes the response's connection, and writes an answer that no system buffers whole. */
+function answerTaken(response: ServerResponse): Socket {
+  response.writeHead(200, { "content-length": MORE_THAN_BUFFERED });
+  const socket = takeSocket(response);
+  socket.write(Buffer.alloc(MORE_THAN_BUFFERED));
+  return socket;
+}
+
+for (const [what, last] of Object.entries({ "was given back": giveSocketBack, "is ending": endSoon }))
+  test(
+    `a connection that ${what} is closed once nothing of its answer was taken for that time`,
+    LIMIT,
+    async (t) => {
+      const answered = Promise.withResolvers<Socket>();
+      const server = await listening(t, (response) => {
+        const socket = answerTaken(response);
+        last(server, socket);
+        answered.resolve(socket);
+      });
+      server.keepAliveTimeout = 50;
+      dial(t, server).pause().write(REQUEST);
+      const socket = await answered.promise;
+      t.after(() => socket.destroy());
+      assert.ok(socket.writableLength > 0);
+      if (!socket.closed) await once(socket, "close");
+    },
+  );
+
+test(
+  "a connection that was given back is closed by a request before its answer is taken",
+  LIMIT,
+  async (t) => {
+    const given: Socket[] = [];
+    const inFlight = new InFlightRequests();
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      inFlight.forget(request.socket);
+      const socket = answerTaken(response);
+      given.push(socket);
+      giveSocketBack(server, socket);
+      if (given.length === 1) client.write(REQUEST);
+    };
+    const server = createServer(inFlight.listener(answer)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => server.close().closeAllConnections());
+    const client = dial(t, server).pause();
+    client.on("error", () => {}).write(REQUEST);
+    while (!given.at(-1)?.closed && given.length < 2) await turn();
+    assert.equal(given.length, 1);
+  },
+);
