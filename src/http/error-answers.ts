@@ -204,7 +204,7 @@ function wordsFor({ keyword, params, message }: Finding, isQuery: boolean): stri
     const [value, ...others] = params.allowedValues;
     return others.length === 0 ? `must be "${value}"` : `must be one of ${params.allowedValues.join(", ")}`;
   }
-  if (keyword === "type" && isQuery) return "must be given only once"; // else it is a text
+  if (keyword === "type" && isQuery) return "must be given only once"; // a single value is always a text
   if (keyword === "type" && typeof params.type === "string")
     return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;
   if (keyword === "minLength") return "must not be empty";

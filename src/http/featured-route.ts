@@ -1,4 +1,7 @@
-/** `/v1/featured/{videoId}`: shows, chooses and takes away the message that is featured. */
+/**
+ * `/v1/featured/{videoId}`: shows, chooses and takes away the message that is featured. Everybody who may
+ * watch the video may read it; only the right `feature` changes it.
+ */
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import { RelayError } from "../protocol/errors.ts";

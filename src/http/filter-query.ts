@@ -1,4 +1,7 @@
-/** Reads what a query selects messages by: `types`, `minTier`, `minAmount` and `badges`. */
+/**
+ * Reads the parameters by which a query selects messages: `types`, `minTier`, `minAmount` and `badges`. It
+ * refuses an unknown name, and a value of another form, with INVALID_REQUEST.
+ */
 import { MAX_NAME_LENGTH, suggestOrList } from "../base/suggest.ts";
 import { invalidRequest } from "../protocol/errors.ts";
 import { BADGES, typeNames, typesOf } from "../protocol/kinds.ts";

@@ -1,4 +1,7 @@
-/** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
+/**
+ * Reads the query of `/v1/messages`, refuses values that the API does not describe, and writes the query for
+ * the pages next to an answer.
+ */
 
 import { chatOf } from "../protocol/chat-key.ts";
 import { invalidRequest } from "../protocol/errors.ts";

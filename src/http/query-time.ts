@@ -1,4 +1,4 @@
-/** The times in queries. */
+/** Reads the times in queries, and refuses a text of another form with INVALID_REQUEST. */
 import { invalidRequest } from "../protocol/errors.ts";
 import { parseVideoOffset } from "../protocol/offset.ts";
 import { parseTime } from "../protocol/time.ts";

@@ -1,4 +1,8 @@
-/** The HTTP server: routes, validation, and the limits of a request. */
+/**
+ * The HTTP server: adds the routes that somebody may use, and limits each request and the number of
+ * connections. A request with too long a URL, too many headers, or a body that is too large or nests too deep
+ * is refused.
+ */
 import type { RequestListener, Server } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../base/clock.ts";

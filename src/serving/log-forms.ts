@@ -22,7 +22,7 @@ function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: big
 }
 
 function closing(end: StreamEnd, next: number): string {
-  if (end.state !== "ended") return ""; // it is not closed: its readers come back
+  if (end.state !== "ended") return ""; // the log is not closed: its readers come back
   const data = { streamNextOffset: offsetOf(next), streamClosed: true, upToDate: true };
   return `event: control\ndata:${wireJson(data)}\n\n`;
 }

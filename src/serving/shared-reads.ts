@@ -114,7 +114,7 @@ export class SharedReads {
     }
     const limit = types ? SHARED_MESSAGES : SHARED_MESSAGES - (after % SHARED_MESSAGES);
     const found = retryRead(this.#clock, this.#closed, async () => {
-      const range = { after, to: this.#tail.head, limit, isNewest: false }; // the log may have more
+      const range = { after, to: this.#tail.head, limit, isNewest: false }; // later ones come from the tail
       const { messages, to } = await readPart(this.#log, this.#chat, { types, ...range });
       return { messages: messages.map((message) => new FramedMessage(message)), to };
     });

@@ -1,4 +1,7 @@
-/** The videos and channels that a request asks to watch, in the one form of their names. */
+/**
+ * The videos and channels that a request asks to watch, in the one form of their names. A request that names
+ * none is refused, so that nothing passes the check of rights unnamed.
+ */
 import type { FastifyRequest } from "fastify";
 import { parseChannel } from "../../protocol/channel.ts";
 import { invalidRequest } from "../../protocol/errors.ts";

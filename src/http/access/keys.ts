@@ -71,7 +71,7 @@ class KeySet implements KeySource {
     this.#url = url;
     this.#clock = clock;
     this.#telemetry = telemetry;
-    this.#keep().catch(() => {}); // it is closed
+    this.#keep().catch(() => {}); // rejects only once this is closed
   }
 
   async find(kid: string | undefined): Promise<readonly VerifyingKey[]> {

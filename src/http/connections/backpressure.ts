@@ -2,9 +2,9 @@
  * The streams' connections under back-pressure: one that has been full for `stallMs` without a drain is cut,
  * and one whose stream has ended has as long for the rest. Until a connection is full, this costs it nothing.
  *
- * It does not look at how far behind a viewer is: while it takes anything, it costs one chunk, however slow
- * it is, and loses nothing, because the rest is in the store. Test: "a viewer that takes nothing costs one
- * chunk".
+ * A viewer may be far behind: it costs one chunk, and loses nothing, because the rest is in the store. Test:
+ * "a viewer that takes nothing costs one chunk". But it must keep a minimum pace: a client that takes less
+ * than about a third of its send buffer within `stallMs` is cut, although it reads.
  */
 import type { Socket } from "node:net";
 import type { SinkOwner } from "../../serving/sink.ts";
@@ -27,7 +27,7 @@ interface Connection {
 
 export class Backpressure {
   readonly #telemetry: Telemetry;
-  /** Those that are full, and those that must take the rest of a stream that has ended. */
+  /** The connections that are full, and those whose clients must take the rest of a stream that has ended. */
   readonly #full: StayLimit<Connection>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();

@@ -1,8 +1,9 @@
 /**
- * Detects that a caller has disconnected, so that its work can stop. The system reports in the same way a
- * client that has gone, and one that has only closed its writing side and still reads. So one that waits gets
- * a note at intervals that its answer is being made (102 Processing): the system of a client that has gone
- * refuses the first, and the second fails.
+ * Detects that a caller has disconnected, so that its work can stop. The system reports a client that has
+ * gone in the same way as one that has only closed its writing side and still reads. So a caller that waits
+ * for its answer gets a note at intervals (102 Processing): the system of a client that has gone refuses the
+ * first note, and the second fails. Test: "gets a note that a late answer is being made, and then the
+ * answer".
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -50,7 +51,7 @@ function note(response: ServerResponse, notes: NodeJS.Timeout | undefined): void
 
 const NOTE = "HTTP/1.1 102 Processing\r\n\r\n";
 
-/** The same on a bare socket, until the result is called. */
+/** Writes such notes to a bare socket, until the returned function is called. */
 export function noteWhileWaiting(socket: Socket, everyMs: number): () => void {
   const notes = setInterval(() => socket.write(NOTE), everyMs);
   return () => clearInterval(notes);

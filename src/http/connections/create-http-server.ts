@@ -1,9 +1,12 @@
-/** Node's HTTP server, its limits, and the pace at which it begins requests. */
+/**
+ * Node's HTTP server. It refuses heads above 16 KiB and requests that arrive too slowly, closes idle
+ * connections after 72 s, and begins a crowd's requests in many turns of the event loop.
+ */
 import type { IncomingMessage, RequestListener } from "node:http";
 
 /**
  * An `import` of `node:http` reads all that it exports, and so loads Node's own `fetch` and `WebSocket`,
- * which takes 14 MB.
+ * which takes 14 MB. Test: "loads only what a service at rest needs".
  */
 export const { createServer: createHttpServer } = process.getBuiltinModule("node:http");
 
@@ -39,6 +42,7 @@ export function httpServer(listener: RequestListener, { headersMs, requestMs, ch
     listener,
   );
   // Node's own switch, which its types lack: clients that have closed their writing side get their answers.
+  // Test: "gets every answer that ends by itself".
   return Object.assign(server, { httpAllowHalfOpen: true });
 }
 

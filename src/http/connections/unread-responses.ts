@@ -1,8 +1,10 @@
 /**
  * The responses that their clients have not read yet. All of them together have one bound in bytes: beyond
- * it, an answer that is not small is refused. Bytes that several answers share count once. A connection that
- * takes nothing of its answer for long is closed. Streams and the files of the pages are not counted: viewers
- * share the bytes of both. A stream's connection has the same time.
+ * it, an answer that is not small is refused. Bytes that several answers share count once. Streams and the
+ * files of the pages are not counted: viewers share the bytes of both.
+ *
+ * A connection is closed if its client takes nothing of the answer for `stallMs`. `Backpressure`, which asks
+ * for a drain, would not do: a body of megabytes drains only at its end, and its client may be slow.
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -25,7 +27,7 @@ export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: S
 const SMALL_BYTES = 16 * 1024;
 /** Headers that a refusal copies from the answer it replaces. */
 const OF_EVERY_ANSWER = /^(?:access-control-.*|vary|x-content-type-options|cross-origin-resource-policy)$/;
-/** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
+/** The maximum that a download of a usual chat holds: its body is made, or passed on, while it is sent. */
 export const PIPED_BYTES = 256 * 1024;
 
 /** The bytes of the responses that are not read yet. */

@@ -58,7 +58,7 @@ export class LogReads {
   readonly #eventForms: EventForms;
   readonly #polls: PollParts;
   readonly #connections: StayLimit<Sink>;
-  /** The pages that are made now. */
+  /** The pages that are being made. */
   readonly #pages = new SharedWork<LogAnswer | undefined>();
 
   constructor(parts: LogReadsParts) {
@@ -72,9 +72,10 @@ export class LogReads {
   }
 
   /**
-   * One page, the same for all who ask for it while it is made; undefined if the origin has it. If nothing
-   * of the video is stored, a poll that leaves at once opens its room first, with the place that `takePlace`
-   * takes. Rejects with `RelayError`, and as `Rooms.enter` and `takePlace` do.
+   * One page, made once for all clients that ask for it meanwhile; undefined if the origin has it. If nothing
+   * of the video is stored, the room is opened first, by a long poll that ends at once. That poll needs a
+   * viewer's place, which `takePlace` takes. Rejects with `RelayError`, and as `Rooms.enter` and `takePlace`
+   * do.
    */
   async page(
     { videoId, chat, position, isGzip, address }: LogAsked,
@@ -189,7 +190,7 @@ export class LogReads {
   }
 }
 
-/** What an edge holds of a log after a position; undefined if that is not all that it has. */
+/** The part of a log after a position, if the edge holds all of it; else undefined. */
 function heldPart(room: Room, position: LogPosition, isBlanking: boolean): LogPart | undefined {
   const { videoId, tail } = room;
   const floor = positionInTail(position, tail);

@@ -1,4 +1,7 @@
-/** The schemas of the history endpoint. */
+/**
+ * The schemas of `GET /v1/messages`. They refuse a query by the form of its values; `history-query.ts` reads
+ * the values whose errors need an explanation.
+ */
 import type { Static } from "typebox";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { ROOM_STATES } from "../../rooms/room-states.ts";

@@ -1,4 +1,8 @@
-/** The viewers' connections: a Node response, a bare socket if it could be taken, or a head alone. */
+/**
+ * The viewers' connections as sinks: a Node response, a bare socket if it could be taken, or a head alone.
+ * The first two report to `Backpressure` when they are full, drained or ending. A broken connection counts as
+ * a viewer that leaves.
+ */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";

@@ -1,4 +1,7 @@
-/** Opens the response of a stream: its head, its format and compression, and the sink for what follows. */
+/**
+ * Opens the response of a stream: its head, its format and compression, and the sink for what follows.
+ * Refuses a stream if another request is already behind it on the connection, and closes the connection.
+ */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { BodySink } from "../../multiplex/multiplex.ts";
