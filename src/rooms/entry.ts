@@ -1,6 +1,7 @@
 /**
  * One video on this instance, as a state machine: opened, polled, followed, released, ended, or known to have
- * no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
+ * no chat. All transitions are here. A viewer that wants the video's other chat is refused while this one is
+ * open. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -435,7 +436,9 @@ export class VideoEntry {
     if (this.viewerCount > 0 || this.#rooms.stopped.aborted) return;
     if (state.name !== "polling" && (state.name !== "followed" || state.cancel)) return;
     if (state.name === "followed" && !state.followed.lingers) {
-      if (!this.#leaving) this.close(); // else after the poll in hand, which the follower's end would abort
+      // During a hand-on, `close` would abort the last poll. `handOn` calls this again after that poll. Test:
+      // "a room without viewers here is handed on after the poll in hand is stored".
+      if (!this.#leaving) this.close();
       return;
     }
     const cancel = new AbortController();
@@ -443,11 +446,11 @@ export class VideoEntry {
     this.#parts.sources.ownership.setViewers(this.#key, 0);
     graceOver(this.#key, this.#parts, cancel.signal).then(
       () => {
-        if (cancel.signal.aborted) return; // just now: a viewer came, or the room has ended
+        if (cancel.signal.aborted) return; // a viewer has just come, or the room has just ended
         if (state.name === "polling") this.#release(state.owned);
         else this.close();
       },
-      () => {}, // the same, before
+      () => {}, // aborted during the wait, for the same reasons
     );
   }
 
@@ -497,7 +500,8 @@ export class VideoEntry {
   /**
    * Drops a room of the live chat that is not read here, if the viewer has a cursor of the replay: so the
    * live chat has ended, even if this instance has not heard of it. Its viewers come back, or get the rest.
-   * Returns whether it did.
+   * Returns whether it did. Test: "while newcomers still get the live chat, but CAPACITY while this edge has
+   * a viewer of that".
    */
   #dropOutdated({ replay }: StreamRequest): boolean {
     const { room } = this;

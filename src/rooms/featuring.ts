@@ -1,4 +1,7 @@
-/** Shows, chooses and takes away the featured message of a video. */
+/**
+ * Shows, chooses and takes away the featured message of a video, in each of its chats that has the message.
+ * Refuses a message that is not stored, or was deleted.
+ */
 import { chatKeys } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { storedChats } from "../serving/chat-choice.ts";

@@ -1,4 +1,7 @@
-/** Waits until nobody, on any instance, has watched a room for the grace time. */
+/**
+ * Waits until nobody, on any instance, has watched a room for the grace time. While the store cannot say so,
+ * it asks again each second, and the room stays.
+ */
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import type { RoomsParts } from "./rooms-parts.ts";

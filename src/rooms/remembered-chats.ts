@@ -90,9 +90,10 @@ export async function reopensFor(
     const { absence, stored } = remembered;
     const holds = (range: CursorRange) => belongsTo(range, request.lastEventId);
     const [first] = stored;
-    // A chat that may come back has viewers that wait for it.
+    // The chat may come back: the viewer waits for it in its room, which must be opened for that.
     if (first && first.is !== "ended" && mayReturn(absence) && holds(first)) return true;
-    // Another instance may have read the chat since.
+    // The viewer has a cursor that was not stored then. If it is stored now, another instance has read the
+    // chat since, and this memory is out of date.
     if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
   return remembered.room !== undefined && (await isReadOn(remembered.room, request, read));

@@ -1,4 +1,7 @@
-/** The states of a room, as lists, metrics and logs show them. */
+/**
+ * The states of a room, as lists, metrics and logs show them, and which of two states counts: that of the
+ * open room or that of the stored one.
+ */
 import { type ChatView, isOver, type RoomEnd } from "../protocol/chat.ts";
 
 export const ROOM_STATES = [

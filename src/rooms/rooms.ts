@@ -1,6 +1,7 @@
 /**
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
- * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
+ * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one. Decides which chat of a
+ * video a viewer gets, the open one or a stored one, and where a channel's viewers leave a chat (`headOf`).
  */
 import { pause } from "../base/clock.ts";
 import { Counts } from "../base/key-counts.ts";
@@ -53,7 +54,7 @@ export class Rooms {
   /**
    * For viewers that have not entered a room yet: the function that refuses each, and the signal of its
    * leaving. One listener per viewer on `stopped` would be slow to remove, so `stop` and each tick walk this
-   * map instead.
+   * map instead. Test: "of viewers that wait for one room".
    */
   readonly #entering = new Map<(reason: Error) => void, AbortSignal>();
   /**
@@ -121,9 +122,10 @@ export class Rooms {
   }
 
   /**
-   * Counts those chats of a connection that are not open as openings of its address, until the result is
-   * disposed of: by then each has begun, and counts by itself. Throws `RelayError` CAPACITY if they could
-   * not all be opened in time. (A connection with one chat displaces the oldest that waits for its address.)
+   * Counts the chats of a connection that are not open as openings of its address, until the result is
+   * disposed of. This must follow once each opening has begun, because the queue counts it from then on.
+   * Throws `RelayError` CAPACITY if they could not all be opened in time. (A connection with one chat
+   * displaces the oldest that waits for its address.)
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;

@@ -96,7 +96,9 @@ export class ChannelWatch implements WatchedChannel {
   readonly #troubles = new Map<string, Trouble>();
   /** The chosen broadcast whose chat goes on after its end. */
   #reopened: string | undefined;
-  /** By video, when its pages last showed its chat again after an end: each answer may end it. */
+  /**
+   * By video, when its pages last showed that its chat goes on after an end. A later answer may end it again.
+   */
   readonly #reopenedAt = new Map<string, number>();
   #watchers = 0;
   /** The address of the first watcher, who may have left. */

@@ -1,4 +1,8 @@
-/** The channels that are watched on this instance, for viewers and for recordings. */
+/**
+ * The channels that are watched on this instance, for viewers and for recordings: one watch for all watchers
+ * of a channel. Further channels than rooms are refused with CAPACITY, except for recordings. Strangers can
+ * name channels that do not exist: only the newest of those are kept once nobody watches them.
+ */
 import { dropOldest } from "../../base/maps.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";

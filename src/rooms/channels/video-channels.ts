@@ -1,8 +1,7 @@
 /**
  * The channel that a video belongs to, for the right to watch the videos of a channel, and for clients that
  * resume a channel; and which names are of one channel. The store knows it for rooms that pages have shown to
- * be a channel's. For other videos, their pages show it; each is read once in ten minutes, for
- * all clients.
+ * be a channel's. For other videos, their pages show it; each is read once in ten minutes, for all clients.
  *
  * A refusal never follows from the store alone, but from a page, and takes as long as that page took: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.

@@ -1,6 +1,7 @@
 /**
- * The ways to open a room on this instance: served from the store, read here, or followed from another
- * instance.
+ * Opens a room on this instance: serves it from the store, reads it here, or follows another instance.
+ * Refuses with CAPACITY if the chat has no place, if the store is full and the chat not recorded, or if
+ * another instance owns the room for 20 s without reading it.
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import { type Chat, isOver } from "../../protocol/chat.ts";

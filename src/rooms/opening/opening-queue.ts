@@ -5,8 +5,9 @@
  * turns of each of them, so that nobody waits in the line of another one.
  *
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
- * the address that waits for the most: a flood displaces its own videos, and its newest ones stay. The queue
- * opens nothing itself.
+ * the address that waits for the most: a flood displaces its own videos, and its newest ones stay. Test: "are
+ * displaced, once there are too many, from the address with the most: its oldest". The queue opens nothing
+ * itself.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
@@ -52,7 +53,7 @@ interface AddressVideos {
   readonly address: string;
   /** Displaces each. */
   readonly waiting: LinkedList<() => void>;
-  /** Its node among the addresses that wait for as many. */
+  /** Its node in the list of addresses with the same number of waiting videos (`#bySize`). */
   peer: ListNode<AddressVideos> | undefined;
 }
 
@@ -96,7 +97,7 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
   readonly #maxVideos: number;
   readonly #freeSlot: () => T | undefined;
   readonly #byAddress = new Map<string, AddressVideos>();
-  /** By the number of videos, the addresses that wait for this number. */
+  /** The addresses by the number of their waiting videos. */
   readonly #bySize = new Map<number, LinkedList<AddressVideos>>();
   /** By address, the number of videos that will join in a moment, or again after a refusal. */
   readonly #expected = new Counts<string>();

@@ -1,6 +1,8 @@
 /**
  * An opening of a video from its page: finds the chat that it has now, stores its first messages, and makes
- * the room that goes on reading. Where the chat is not there, the stored room ends, waits for it, or stays.
+ * the room that goes on reading. Nothing is stored before the page and the first answer are there, so an
+ * opening that fails until then changes no log. Where the chat is not there, the stored room ends, waits for
+ * it, or stays.
  */
 import { type CallStart, type CallTimes, startedNow, startedWallAt } from "../../base/clock.ts";
 import { type ChatType, ENDED, isOver, isReplayChat } from "../../protocol/chat.ts";

@@ -1,13 +1,13 @@
-/** The viewers and recordings that wait for one room to open, and what they require of it. */
+/**
+ * The viewers and recordings that wait for one room to open, and what they require of the opening: that it
+ * waits for an absent live chat, reads on after a stored end, or finds the replay.
+ */
 import type { Chat, ChatType } from "../../protocol/chat.ts";
 import { typeOfChat } from "../../protocol/chat-key.ts";
 import { belongsTo, type CursorRange } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
-/**
- * The viewers that wait for a video's room to open. Those with a cursor, and recordings, get the rest even of
- * a chat that has ended.
- */
+/** Those with a cursor, and recordings, get the rest even of a chat that has ended. */
 export class WaitingViewers {
   readonly #requests = new Set<StreamRequest>();
 
