@@ -275,8 +275,10 @@ export class Breaker {
   }
 
   /**
-   * While pages alone are throttled, which can take hours, only the calls of rooms can show whether the
-   * upstream answers: then rooms are read again.
+   * Loads a small page, and ends the outage if that is answered. If pages alone are throttled, which can last
+   * for hours, no page can show that the upstream answers. Then it ends the outage all the same, and the
+   * calls of the rooms show it. Test: "an instance takes rooms again after an outage even while its page
+   * loads are throttled for long".
    */
   async #ownTrial(trial: object): Promise<void> {
     const { signal } = this.#closed;

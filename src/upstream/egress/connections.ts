@@ -1,9 +1,15 @@
-/** Sends requests to the upstream over HTTP, from the address or through the proxy of a spec. */
+/**
+ * Sends requests to the upstream over HTTP, from the address or through the proxy of a spec. It follows no
+ * redirect, and refuses an answer that is too large.
+ */
 import type { Dispatchers } from "./dispatchers.ts";
 import { Exchange } from "./exchange.ts";
 import { type EgressSpec, proxyUrl } from "./spec.ts";
 
-/** That undici has in the environment. A proxy without one, as `host:3128`, is a URL of another protocol. */
+/**
+ * The protocols of proxies in the environment that undici knows. Without one, `host:3128` is read as a URL of
+ * the protocol `host:`.
+ */
 const PROXY_PROTOCOLS = new Set(["http:", "https:", "socks5:", "socks:"]);
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 

@@ -65,7 +65,7 @@ export function decoded(bytes: Buffer, decoders: readonly Decoder[]): Buffer {
   }
 }
 
-/** The same of a body that is still coming. Rejects like `decoded`, and with the body's error. */
+/** Decompresses a body while it arrives. Rejects like `decoded`, and with the body's error. */
 export async function decodedStream(body: Readable, decoders: readonly Decoder[]): Promise<Buffer> {
   const streams = decoders.map((decoder) => decoder.stream());
   pipeline([body, ...streams], () => {}); // any failure destroys the last stream, too

@@ -91,7 +91,7 @@ export class EgressPool {
       const ask = () => egress.trial(signal, 0);
       void ask()
         .catch(ask)
-        .catch(() => {}); // its `Silence` knows
+        .catch(() => {}); // the `Silence` of the egress has noted both failures
     }
   }
 

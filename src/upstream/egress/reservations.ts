@@ -59,7 +59,7 @@ export class Reservations {
     const sentAt = this.#clock.monotonic();
     const request = {
       spacingMs: spacingMs + this.#lateMs,
-      aheadMs: this.#clockOffset.roundTripMs / 2 + this.#lateMs, // else it has passed when the answer comes
+      aheadMs: this.#clockOffset.roundTripMs / 2 + this.#lateMs, // so that it is not past at the answer
       pollsPerSecond,
     };
     const reservation = await this.#pace.reserve(request).catch(() => undefined);

@@ -1,7 +1,8 @@
 /**
  * The egress through which a room reads its chat. A room keeps its egress, because credentials and visitor
  * data belong to an address. It moves if its egress is throttled or unreachable and another one works and has
- * capacity.
+ * capacity. Measures how long the upstream has been out for the room (`outMs`), after which another instance
+ * may read it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
@@ -243,7 +244,7 @@ export class RoomEgress {
     const next = this.#egresses.others(new Set([old])).find((egress) => this.#isCarriedBy(egress));
     if (!next) return false;
     if (why === "unreachable") this.#silence.continue(old.silence);
-    // A room that could not reach the upstream remains evidence about its old egress.
+    // The breaker of the old egress goes on counting the room as one whose last call failed.
     if (why !== "throttled" && old.isUp) old.load.leave(this.#videoId);
     else this.leave();
     this.#egress = next;

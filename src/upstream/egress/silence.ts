@@ -1,4 +1,7 @@
-/** How long the upstream has been silent for a caller: a room, or all calls of an egress. */
+/**
+ * How long the upstream has been silent for a caller: a room, or all calls of an egress. A single lost call
+ * does not count: the silence is known only once the call could have been repeated.
+ */
 import type { Clock } from "../../base/clock.ts";
 
 /**
@@ -33,9 +36,10 @@ export class Silence {
   }
 
   /**
-   * For how long the upstream has not answered a room, in milliseconds. 0 while that may be a single lost
-   * call, which takes `callMs`, its time limit, and is then repeated. While the room's own call waits behind
-   * others, the silence for all calls of its `egress` counts, too.
+   * For how long the upstream has not answered a room, in milliseconds. 0 while this may be a single lost
+   * call: for its time limit, `callMs`, and a second for its repetition. After that it is the room's own
+   * silence if a call of the room has failed. If its call still waits behind others, it is the silence of its
+   * `egress`, if calls of that have failed, but never more than the room's own.
    */
   knownBeside(egress: Silence, callMs: number): number {
     const now = this.#clock.monotonic();
@@ -70,7 +74,11 @@ export class Silence {
     this.#unansweredAt ??= this.#clock.monotonic();
   }
 
-  /** The caller leaves an egress that has lost the upstream. Another one may not reach it either. */
+  /**
+   * The caller moves from an egress that has lost the upstream. Its silence goes on, because the next egress
+   * may not reach the upstream either. Test: "goes on at another egress since the calls of the one that it
+   * leaves began to fail".
+   */
   continue(left: Silence): void {
     const now = this.#clock.monotonic();
     this.#askedAt = Math.min(this.#askedAt ?? now, left.#unansweredAt ?? now);

@@ -72,7 +72,9 @@ function currencyOf(sign: string): string | null {
 const PLAIN = /^\d{1,15}$/;
 /** Groups of three digits, or of two with a last one of three as in India. */
 const GROUPED = /^[1-9]\d{0,2}([.,'’ ])\d{3}(?:\1\d{3}){0,4}$|^[1-9]\d?(?:,\d{2}){1,5},\d{3}$/;
-/** The same text means a thousand in one language, and one with three decimals in another. */
+/**
+ * A text with two readings: `1.000` means a thousand in one language, and one with three decimals in another.
+ */
 const TWO_READINGS = /^[1-9]\d{0,2}[.,]\d{3}$/;
 
 function numberOf(digits: string, currency: string | null, isEnglish: boolean): number | null {
