@@ -28,7 +28,7 @@ const BACKLOG = 40;
  * them when it came. There is one exception: behind Top chat, the token of a menu brings a backlog, perhaps
  * the one at the time of the call. In a lively chat, that can begin later than Top chat ends, however soon it
  * comes. An example: Top chat shows 1 5 9, and a second later the answer shows 50 to 99; then 10 to 49 are
- * missing. A shorter answer continues Top chat.
+ * missing. A shorter answer continues Top chat. Test: "behind Top chat, in time, a backlog".
  */
 export function areOneList(earlier: Read, later: Read, windowMs: number): boolean {
   const isOfMenu = earlier.items.some((item) => item.isInTop);

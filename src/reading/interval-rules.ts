@@ -13,7 +13,10 @@ import type { Item } from "../upstream/readers/reader.ts";
 const TARGET_ACTIONS = 75;
 /** Minimum number of messages for a rate; fewer are noise. */
 const RATE_MESSAGES = 20;
-/** The same for a page and the answer after it: a rough rate is better than a wait that loses messages. */
+/**
+ * Minimum number of messages for a rate from a page and the answer after it: a rough rate is better than a
+ * wait that loses messages.
+ */
 const PAGE_RATE_MESSAGES = 5;
 /** Messages that are as close as this on average have one time, which says nothing: chats are slower. */
 const MIN_DISTANCE_MS = 1;

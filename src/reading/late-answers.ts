@@ -1,7 +1,8 @@
 /**
  * Notices when the time between two answers (a restart, a cooldown, an outage, a computer that slept) is long
- * enough for messages to be in neither. The upstream keeps the last seconds of a live chat; its page shows
- * the newest messages, regardless of their age. One of the reasons for a gap; `gap.ts` lists them all.
+ * enough for messages to be in neither, and permits one page a minute to complete such an answer. The
+ * upstream keeps the last seconds of a live chat; its page shows the newest messages, regardless of their
+ * age. One of the reasons for a gap; `gap.ts` lists them all.
  */
 import { answeredNow, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { TOLERANCE } from "../upstream/egress/chat-load.ts";

@@ -1,6 +1,7 @@
 /**
- * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
- * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
+ * The one loop that polls a room's chat: poll, append, wait. While the chat is off or hidden, it looks for it
+ * at intervals instead. It never publishes: viewers get appended messages through the store. It ends when the
+ * chat is over, when failures accumulate, or when it is stopped.
  */
 
 import { answeredNow, type CallStart, type CallTimes, type Clock, pause, startedNow } from "../base/clock.ts";
@@ -156,7 +157,8 @@ export class Poller {
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null && this.#tokenLostBecause === undefined) {
-          await this.#end(undefined, stop); // its last answer says so: it is read to its end
+          // The last answer says that the chat is over, so no gap is before the end.
+          await this.#end(undefined, stop);
           return;
         }
         await this.#rest(next.delayMs, windDown);

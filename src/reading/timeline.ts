@@ -1,6 +1,7 @@
 /**
  * Tracks the times in which a chat was not read, and the gaps that may result: at an opening, before a late
- * answer, and before the fresh pages that replace a lost token, until the answer that follows them.
+ * answer, before a page that says that the chat is off, at the chat's end, and before fresh pages. Holds the
+ * fresh pages that replace a lost token until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
@@ -259,8 +260,8 @@ export class ReadingTimeline {
 
   /**
    * The gap that may be before an answer. If it answers the token of the last answer, messages may be missing
-   * only if it is late; if it answers that of a page, only if the two are not one list. Behind a page without
-   * a chat message, it counts as a page.
+   * only if it is late; if it answers that of a page, only if the two are not one list. An answer behind a
+   * page without a chat message is judged as a page, because that page joins it to nothing.
    */
   #gapBeforeAnswer(answer: Read, intervalMs: number): Gap | undefined {
     const page = this.#pages.at(-1);
