@@ -42,7 +42,10 @@ export function absenceOf({ checkpoint }: Pick<RoomRecord, "checkpoint">): Await
   return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
 }
 
-/** The absence in a checkpoint, without its braces; empty if there is none. `SWEEP` reads it likewise. */
+/**
+ * The absence in a checkpoint, without its braces; empty if there is none. `SWEEP` must read the same text:
+ * if the two differed, each look at the other instances would read the fact again.
+ */
 function absenceText(checkpoint: string): string {
   return checkpoint.split('"absence":{')[1]?.split("}")[0] ?? "";
 }

@@ -1,4 +1,7 @@
-/** Opens the store that a setting names. Only this file knows how each kind of store is opened. */
+/**
+ * Opens the store that a setting names, or says in one line why it cannot be used. `port.ts` has the kinds of
+ * stores by their URLs; only this file knows how each is opened, inspected, copied and migrated.
+ */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../base/clock.ts";

@@ -249,17 +249,17 @@ export interface Retention {
   age(): Promise<{ now: number; oldestAt: number }>;
 
   /**
-   * Deletes data that was stored longer ago than `keptMs`, in one bounded step and one
-   * commit. First come rooms that were finished before that time, the earliest first, and open rooms that
-   * nobody has owned or read since. Each loses its oldest messages first, and is deleted with its last. Then
-   * come the oldest messages of all other rooms, in the order of their commits. Rooms that are kept
-   * (`Store.keep`) are left out. A message with a time in the future was stored while the clock was wrong: it
-   * is deleted together with the next one after it. Floors rise accordingly. Rooms that were taken but never
-   * read, by an instance that died, are deleted too, even if everything is kept (`keptMs` infinite).
+   * Deletes data that was stored longer ago than `keptMs`, in one bounded step and one commit. First come
+   * rooms that were finished before that time, the earliest first, and open rooms that nobody has owned or
+   * read since. Each loses its oldest messages first, and is deleted with its last. Then come the oldest
+   * messages of all other rooms, in the order of their commits. Rooms that are kept (`Store.keep`) are left
+   * out. A message with a time in the future was stored while the clock was wrong: it is deleted together
+   * with the next one after it. Floors rise accordingly. Rooms that were taken but never read, by an instance
+   * that died, are deleted too, even if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
-   * than `limit` means that nothing is left to delete. `now`: the store's time, from `age`, once somebody
-   * has checked it; by default that of the call.
+   * than `limit` means that nothing is left to delete. `now`: the store's time, from `age`, once somebody has
+   * checked it; by default that of the call.
    */
   prune(keptMs: number, limit: number, now?: number): Promise<number>;
 }

@@ -1,4 +1,6 @@
-/** What can be seen of a store without opening it as a service does. */
+/**
+ * A store as it looks without being opened as a service does: its place, schema and size, and who uses it.
+ */
 export interface StoreSummary {
   /** The file, or the URL of the database without user and password; `memory:`. */
   place: string;

@@ -1,4 +1,6 @@
-/** A database as one end of a migration, on one connection of its own. */
+/**
+ * A database as one end of a migration, on one connection of its own. Refuses a database that instances use.
+ */
 import { Client } from "pg";
 import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";

@@ -1,4 +1,7 @@
-/** The list of recordings in the database, and which instance runs each of them. */
+/**
+ * The list of recordings in the database, and which instance runs each of them. An instance that stops
+ * renewing its recordings loses them to the others.
+ */
 import {
   MAX_RECORDINGS,
   type Recording,

@@ -1,4 +1,6 @@
-/** A store file as one end of a migration. Its lock keeps all services away. */
+/**
+ * A store file as one end of a migration. Holds the file's lock, so no service can use the store meanwhile.
+ */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { missing } from "../../base/file-trouble.ts";
 import type { ChatKey } from "../../protocol/chat-key.ts";
