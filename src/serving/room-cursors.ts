@@ -1,4 +1,7 @@
-/** The cursors of a room's log at this moment, and what its video is, as the log has it. */
+/**
+ * The cursors of a room's log at this moment, and what its video is, as the log has it. Viewers share a read
+ * in flight. Each read also drops from the tail the messages that the log has deleted.
+ */
 import { unlessEmpty } from "../base/json.ts";
 import { InFlight } from "../base/shared-work.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";

@@ -176,7 +176,7 @@ export class Room {
     const { signal } = this.#disconnected;
     for await (const next of this.#parts.store.follow(this.key, this.tail.head, signal)) {
       const durableAt = this.now();
-      if (this.#parts.settings.isBlanking) this.#reads.forget(); // they may be from before a deletion
+      if (this.#parts.settings.isBlanking) this.#reads.forget(); // kept reads may be older than a deletion
       if (Array.isArray(next)) {
         this.tail.push(next);
       } else if (next.state !== "released" || this.#end) this.finish(next);
@@ -327,7 +327,7 @@ export class Room {
 
   /** A read broke the store's contract: the viewer cannot continue. */
   logFailed(viewer: Viewer, error: unknown): void {
-    if (error instanceof RelayError) return; // its log was lost, or has begun again: it comes back
+    if (error instanceof RelayError) return; // its log was lost, or has begun again: its client reconnects
     this.logBroken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }

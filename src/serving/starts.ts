@@ -1,7 +1,7 @@
 /**
  * Finds the cursor after which each viewer of a room starts. Asks the store, unless the tail holds the
- * position of a reader of `/v1/log` or, at an edge, of any viewer. What many viewers look for at the same
- * time is read once for all of them.
+ * position of a reader of `/v1/log` or, at an edge, of any viewer. Viewers that look for the same at the same
+ * time share a read. A position that the log has lost, or never had, is refused with OFFSET_GONE.
  */
 import { InFlight } from "../base/shared-work.ts";
 import type { ChatType } from "../protocol/chat.ts";
@@ -30,7 +30,7 @@ export class Starts {
   readonly #room: OwnRoom;
   readonly #log: RoomLog;
   readonly #cursors: RoomCursors;
-  /** The searches that are under way, by what they look for. */
+  /** The searches in flight, by what they look for. */
   readonly #searches = new InFlight<number | undefined, string>();
 
   constructor(room: OwnRoom, log: RoomLog, cursors: RoomCursors) {
@@ -39,7 +39,10 @@ export class Starts {
     this.#cursors = cursors;
   }
 
-  /** Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`. */
+  /**
+   * Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`, and with
+   * `RelayError` OFFSET_GONE for a reader of `/v1/log`.
+   */
   async find(beginning: Beginning, historyEnd?: HistoryEnd): Promise<number> {
     const start = this.#inTail(beginning, historyEnd);
     if (start !== undefined) return start;

@@ -1,4 +1,4 @@
-/** The refusal of a service whose store fails. */
+/** Turns a failure of the store into the refusal that callers get. Any other error passes unchanged. */
 import { StoreError } from "../store/store-error.ts";
 
 /** For a `catch`: throws a `StoreError` as the refusal that callers get, and any other error as it is. */

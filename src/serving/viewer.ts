@@ -180,7 +180,7 @@ export class Viewer implements SinkOwner {
 
   /** An inconsistency costs only this viewer its connection: it resumes by its cursor. */
   #fail(error: unknown): void {
-    if (!this.#isOpen) return; // it has left, and its room may have ended the read
+    if (!this.#isOpen) return; // the viewer has left: its room may have ended the read for that
     this.#room.logFailed(this, error);
     this.reset();
   }
