@@ -1,5 +1,6 @@
 /**
  * Safe reading of JSON of unknown form and size: only own properties count, and a wrong type is `undefined`.
+ * A text with more than 500,000 values is not parsed.
  */
 
 /**

@@ -1,4 +1,7 @@
-/** Reads text files of any size. */
+/**
+ * Reads text files of any size, piece by piece, also compressed ones. A line or an element that is longer
+ * than any answer of the upstream is refused.
+ */
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";

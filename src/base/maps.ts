@@ -1,4 +1,6 @@
-/** Maps: what those of Node.js 24 lack, and the bound of those that remember. */
+/**
+ * Adds the methods of maps that Node.js 24 lacks, and keeps maps that remember from growing beyond a bound.
+ */
 
 /**
  * `getOrInsert` and `getOrInsertComputed` of maps, for Node.js 24, the oldest version that runs the service:

@@ -67,7 +67,7 @@ export async function demo(
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, io, stopped);
     const greeting = welcome(service.url, values.store, simulated, !given.has("capture"));
-    await print(greeting, io.stdout).catch(() => {}); // as of its log, only lines are missing
+    await print(greeting, io.stdout).catch(() => {}); // a broken output does not stop the demo
     for (const name of variablesIn(REPLACED, io.env))
       io.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {

@@ -1,4 +1,4 @@
-/** `edge`: follows another instance. */
+/** `edge`: follows another instance. Warns of settings in the environment that only that instance uses. */
 import { toEdgeConfig } from "./config.ts";
 import { startEdge } from "./edge-service.ts";
 import { type Input, variablesIn } from "./flags.ts";

@@ -1,4 +1,7 @@
-/** The flags of `token`. */
+/**
+ * The flags of `token`. Keys are not among them, because other users of the machine can see a flag: the
+ * secret comes from its variable, and a private key from a file.
+ */
 import type { Flag } from "./flags.ts";
 import { duration, publicRights, whole } from "./setting-readers.ts";
 import { SETTINGS } from "./setting-table.ts";

@@ -93,8 +93,8 @@ export function nextStep({ isOn, isSentBeside, hasNext, isInTrouble, cursor, to,
   if (isOn && lastVisit !== "end") return "enter";
   // The last visit sent all that was stored of a chat that goes on, and the channel has no later broadcast.
   if (lastVisit === "goingOn" && to === undefined) return "enter";
-  // The last visit was cut short, and the broadcast is over: one that cannot be read may still be the
-  // channel's broadcast. A client that has nothing of it needs no rest.
+  // The last visit was cut short, and the broadcast is over, so the client lacks its rest, unless it has
+  // nothing of it. While the channel is in trouble and has no next broadcast, this one may not be over.
   const isLeft = hasNext || !isInTrouble;
   const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
   if (isLeft && lacksRest && lastVisit === undefined) return "rest";
@@ -110,7 +110,7 @@ export class ChannelViewer {
   #sent: ChannelState | undefined;
   /** Why this viewer alone waits, although the channel has a broadcast. */
   #obstacle: string | undefined;
-  /** Why the chat that the client is sent is waited for in its room. */
+  /** Why the room of the client's chat waits for it (it is off or hidden); undefined if it does not wait. */
   #awaited: string | undefined;
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors: Map<string, number>;
@@ -252,8 +252,9 @@ export class ChannelViewer {
   }
 
   /**
-   * How the connection's own chat of this video ended, as a visit from which the channel goes on. Only the
-   * first call after the end says it; undefined otherwise, and if the chat goes on after its end.
+   * If the connection also carries this video as a chat of its own, and that has ended: its end, as if it
+   * were that of this viewer's last visit. Undefined until then, after the first call that returned it, and
+   * if the broadcast was reopened.
    */
   #takenFrom(broadcast: Broadcast): LastVisit {
     const { videoId = "", isReopened } = broadcast;
@@ -378,7 +379,7 @@ export class ChannelViewer {
 
   /**
    * Reports to the watch how a visit ended. Returns what the visit gave the viewer: `onFailure` if the room
-   * failed, or could not be entered. The watch needs no word of a broadcast that it has turned from.
+   * failed, or could not be entered. The end of a broadcast that the watch has turned from is not reported.
    */
   #report(broadcast: Broadcast, outcome: VisitOutcome | undefined, onFailure: LastVisit): LastVisit {
     const { rooms, watch } = this.#parts;

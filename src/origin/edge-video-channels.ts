@@ -1,4 +1,4 @@
-/** The channels of videos at an edge, as its origin knows them. */
+/** The channels of videos at an edge. It asks the origin about each, and stores nothing. */
 import type { Clock } from "../base/clock.ts";
 import { type ChannelQuestion, VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { Rooms } from "../rooms/rooms.ts";

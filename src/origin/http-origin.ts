@@ -1,4 +1,8 @@
-/** The connections of an edge to its origin, over HTTP. */
+/**
+ * The connections of an edge to its origin, over HTTP: one for each stream, a bounded number for the edge's
+ * own questions, and others for its clients. Answers that the origin lets caches keep are kept in memory, up
+ * to 64 MiB.
+ */
 import { Agent, cacheStores, interceptors, request as send } from "undici";
 import { unlessAborted } from "../base/deadline.ts";
 import {

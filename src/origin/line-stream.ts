@@ -1,4 +1,7 @@
-/** Reads the lines of one open stream. */
+/**
+ * Reads the lines of one open stream of the origin. A stream that is silent for three keepalive intervals
+ * counts as broken; a pause of this process does not count as silence.
+ */
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { messageOf } from "../base/error-message.ts";

@@ -1,4 +1,7 @@
-/** The failure of an edge's requests while its origin is away. */
+/**
+ * The failure of an edge's requests while its origin is away. The edge treats it as an unavailable store:
+ * readers wait and try again.
+ */
 import { atCapacity } from "../protocol/capacity.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/store-error.ts";

@@ -81,7 +81,7 @@ export class OriginChannelWatch implements WatchedChannel {
     return channelId === undefined ? [this.channel] : [this.channel, channelId];
   }
 
-  /** As the origin's latest state has it. */
+  /** Whether the origin's latest state names this video. */
   shows(videoId: string): boolean {
     return this.#latest?.videoId === videoId;
   }

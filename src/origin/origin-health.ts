@@ -10,7 +10,7 @@ import type { Origin } from "./origin.ts";
 const ASK_MS = 5000;
 /** The wait after a question without an answer: a single one must not make a good origin count as away. */
 const ASK_AGAIN_MS = 500;
-/** The same while it counts as away: its return must be noticed soon. */
+/** The wait between two questions while the origin counts as away, so that its return is noticed soon. */
 const AWAY_ASK_MS = 1500;
 /** How long the origin may be away before this instance should get no new viewers. */
 const AWAY_MS = 10_000;

@@ -34,7 +34,10 @@ export class OriginRoomLog implements RoomLog {
   readonly #clock: Clock;
   readonly #events: OriginEvents;
   readonly #opening: FollowedStart | undefined;
-  /** As the latest stream has begun with it, or else as the origin has answered; undefined if not at all. */
+  /**
+   * The video, as the latest stream's `init` or else the origin's answer describes it; undefined if neither
+   * has.
+   */
   video: VideoFacts | undefined;
   /** When it may be asked for, and the latest question. A stream that has just begun was one. */
   #videoDueAt: number;

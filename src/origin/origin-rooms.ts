@@ -98,7 +98,7 @@ export class OriginRooms implements RoomSources {
     return await this.#parts.origin.stored(videoId);
   }
 
-  /** It is served only from the origin's pages, without a stream. */
+  /** A room of a stored chat, which is read from the origin's pages alone, without a stream. */
   serve({ key, head }: StoredChat): Room {
     const { origin, clock, telemetry, events, settings } = this.#parts;
     const store = new OriginRoomLog(origin, clock, events);

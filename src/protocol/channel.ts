@@ -80,7 +80,7 @@ export function parseVideoOrChannel(input: string): string {
   for (const parse of [parseVideoId, parseChannel]) {
     try {
       return parse(input);
-    } catch {} // it may be the other
+    } catch {} // the other parser may know it
   }
   throw new RelayError(
     "INVALID_REQUEST",
