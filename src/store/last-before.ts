@@ -1,7 +1,4 @@
-/**
- * The binary search for a place in a room's log. It needs no index, and asks once for each halving of the
- * log.
- */
+/** The binary search for a place in a room's log. It asks once for each halving of the range. */
 
 /**
  * The last cursor in the range for which `isBefore` holds, or `floor` if there is none. `isBefore` must hold
