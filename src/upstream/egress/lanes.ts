@@ -29,9 +29,8 @@ const CALLS_BEFORE_LOOK = 4;
  * Maximum polls in a row while others wait, by the `slack` of the polls: the number of other calls that can
  * start before a poll is too late. At 4 or more, polls can wait, so they alternate with others. Below 2, a
  * poll is nearly too late, and polls that become due meanwhile may be more urgent: others get one call in
- * thirteen, so that none starves. Otherwise, `POLLS_IN_TURN` polls come before another, also if they are much too late
- * (-1 or less): those have lost their time already. Test: "starts no other call if a poll behind others would
- * be too late".
+ * thirteen, so that none starves. Polls that are much too late (-1 or less) have lost their time already:
+ * they get no more than usual. Test: "starts no other call if a poll behind others would be too late".
  */
 function maxPolls(slack: number): number {
   if (slack >= 4) return 1;
