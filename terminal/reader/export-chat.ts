@@ -13,7 +13,7 @@ import { ask } from "./ask.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
 import { metaPath, writeMeta } from "./export-meta.ts";
-import { placeInRoom } from "./export-place.ts";
+import { placeInRoom } from "./place-in-room.ts";
 import { showProgress } from "./progress.ts";
 import type { EXPORT_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
