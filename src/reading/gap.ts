@@ -16,8 +16,11 @@
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * Its reason is that of the last event before it (`REASON_AFTER`), or of the stored room (`reasonFor`);
- * between a page and its answer at an opening it is "unreachable", with an unreadable memory "down". Replays
- * have none. A damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
+ * between a page and its answer at an opening it is "unreachable", with an unreadable memory "down". A
+ * damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
+ *
+ * Nothing is suspected in a replay; before an answer in time to the token of the last one, however full it
+ * is; at an end that an answer says; and when a video is hidden: then before what is shown next.
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";

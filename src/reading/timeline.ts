@@ -1,7 +1,7 @@
 /**
- * Tracks the times in which a chat was not read, and the gaps that may result: at an opening, before a late
- * answer, before a page that says that the chat is off, at the chat's end, and before fresh pages. Holds the
- * fresh pages that replace a lost token until the answer that follows them.
+ * Tracks the times in which a chat was not read, and the gaps that may result (`gap.ts` lists them): within
+ * an opening, around fresh pages, before a late answer, before a page that says that the chat is off, and at
+ * the chat's end. Holds the fresh pages that replace a lost token until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { AwaitedAbsence } from "../protocol/chat-standing.ts";

@@ -104,7 +104,7 @@ export const FACTS: readonly Fact[] = [
     fact: "a page shows the upstream's notices under new ids and times each time",
     by: ["simulator/shown-again.ts", "liveChatViewerEngagementMessageRenderer"],
     drawn: SAID,
-    held: ["test/relay/reading/notices.test.ts", "and not those that its pages show under new ids"],
+    held: ["test/relay/reading/notices.test.ts", "not if a page shows it under a new id"],
   },
   {
     fact: "the mobile site writes its data as an escaped string",

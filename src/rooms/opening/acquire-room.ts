@@ -1,7 +1,7 @@
 /**
  * Opens a room on this instance: serves it from the store, reads it here, or follows another instance.
- * Refuses with CAPACITY if the chat has no place, if the store is full and the chat not recorded, or if
- * another instance owns the room for 20 s without reading it.
+ * Refuses with CAPACITY if the chat has no place, if it needs a page while the store is full and it is not
+ * recorded, or if another instance owns the room for 20 s without reading it.
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import { type Chat, isOver } from "../../protocol/chat.ts";

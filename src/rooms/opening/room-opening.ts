@@ -72,8 +72,8 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
 /**
  * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
  * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
- * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
- * changed. The stored room of a live chat that is over is ended. A replay that is stored from its first to
+ * it. The backlog is durable when it resolves; if the chat cannot be read, or is absent, no log has changed.
+ * The stored room of a live chat that is over is ended. A replay that is stored from its first to
  * its last message is not read again. The chat takes its place once it is found, before it is read. A stored
  * room whose chat may come back waits for it, if somebody must get it (`needsLiveChat`). Rejects as
  * `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
