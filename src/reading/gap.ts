@@ -20,7 +20,7 @@
  * damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
  *
  * Nothing is suspected in a replay; before an answer in time to the token of the last one, however full it
- * is; at an end that an answer says; and when a video is hidden: then before what is shown next.
+ * is; at an end that an answer says; and when a video is hidden, but before the page that shows it again.
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
