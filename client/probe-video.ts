@@ -1,4 +1,4 @@
-/** The probe of the SDK. */
+/** Asks the service which of YouTube's clients work for a video. It repeats no failed call. */
 
 import { Service } from "./relay-service.ts";
 import { systemClock } from "./sdk-clock.ts";

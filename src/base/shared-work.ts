@@ -1,6 +1,7 @@
 /**
- * Work that is done once for all who ask for the same while it is under way. They share the result, and none
- * of them holds what it was made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes on.
+ * Work that is done once for all who ask for the same while it is under way. They share the result,
+ * but not the data that it is made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes
+ * on.
  */
 import { unlessAborted } from "./deadline.ts";
 

@@ -221,7 +221,7 @@ export class ChannelViewer {
   async #read(broadcast: Broadcast): Promise<Broadcast> {
     const { broadcasts } = this.#parts.watch;
     let writer = this.#writer(broadcast);
-    for (let lastVisit = this.#takenFrom(broadcast); ; ) {
+    for (let lastVisit = this.#takeOver(broadcast); ; ) {
       const { changes } = broadcasts;
       const step = await this.#step(broadcast, writer, lastVisit);
       if (step === "enter" || step === "rest") {
@@ -234,7 +234,7 @@ export class ChannelViewer {
         this.#announce();
         await this.#changedSince(changes);
         writer = this.#writer(broadcast);
-        lastVisit ??= this.#takenFrom(broadcast);
+        lastVisit ??= this.#takeOver(broadcast);
       }
     }
   }
@@ -253,10 +253,10 @@ export class ChannelViewer {
 
   /**
    * If the connection also carries this video as a chat of its own, and that has ended: its end, as if it
-   * were that of this viewer's last visit. Undefined until then, after the first call that returned it, and
-   * if the broadcast was reopened.
+   * were that of this viewer's last visit. Undefined until then, and if the broadcast was reopened. It is
+   * returned once.
    */
-  #takenFrom(broadcast: Broadcast): LastVisit {
+  #takeOver(broadcast: Broadcast): LastVisit {
     const { videoId = "", isReopened } = broadcast;
     const outcome = this.#connection?.sent.outcomeOf(videoId);
     if (!outcome || this.#takenOver.has(videoId)) return undefined;

@@ -1,12 +1,11 @@
-/** The videos of a connection with several chats: which chat sends each, and what the client has of it. */
-import { type ChannelPlace, laterOf } from "../protocol/cursor-vector.ts";
-import type { ChatWriter } from "./chat-writer.ts";
-import type { VisitOutcome } from "./multiplex-viewer.ts";
-
 /**
  * What the client of a connection with several chats has of each video. Each is sent once, by the first that
  * names it. When the chat of a requested video ends, a channel of the connection may send the video on.
  */
+import { type ChannelPlace, laterOf } from "../protocol/cursor-vector.ts";
+import type { ChatWriter } from "./chat-writer.ts";
+import type { VisitOutcome } from "./multiplex-viewer.ts";
+
 export class SentVideos {
   readonly #owners = new Map<string, unknown>();
   /** For the videos of the request and of its places: the cursor up to which the client has everything. */

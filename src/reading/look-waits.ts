@@ -9,6 +9,7 @@ export interface LookSettings {
   lookMs: number;
 }
 
+/** How long looks keep their interval; then each wait is longer than the last one, up to a maximum. */
 const STEADY_MS = 3_600_000;
 const GROWTH = 1.5;
 const MAX_MS = 600_000;

@@ -133,7 +133,7 @@ describe("a draw of mutants", () => {
     assert.ok(commits.some((commit) => !draw(ROWS, memories, own + 3, commit).includes(changed)));
   });
 
-  it("has a row of chaos or the cluster, and none that takes a minute", () => {
+  it("has a row that needs real processes, and no row that takes a minute", () => {
     for (const commit of commits) assert.ok(draw(ROWS, memories, 4, commit).some(isLive), commit);
     for (const commit of commits) {
       const [only] = draw(ROWS, memories, 1, commit);

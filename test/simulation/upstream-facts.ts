@@ -153,7 +153,10 @@ export const FACTS: readonly Fact[] = [
     fact: "a page shows a number of messages of its view, so one in Top chat may reach further back",
     by: ["scenario isTopLonger"],
     drawn: [[WORLD, "isTopLonger: true"]],
-    held: ["test/relay/reading/top-chat-page.test.ts", "does not hide a gap before the token of all messages"],
+    held: [
+      "test/relay/reading/top-chat-page.test.ts",
+      "does not hide a gap before the token of all messages",
+    ],
   },
   {
     fact: "a menu's token of a live chat brings its backlog: of when it was made, or of the call",

@@ -49,7 +49,7 @@ export class Stage {
   readonly #effects: AlertEffects | undefined;
   /** By video; of a source of one chat, the only one has no name. */
   readonly #transcripts = new Map<string, Transcript>();
-  /** That of the newest pinned message. */
+  /** The transcript that has the newest pinned message. */
   #pinning: Transcript | undefined;
   /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();

@@ -1,7 +1,7 @@
 /**
  * Reserves the times of calls on an egress that several instances share. A reserved time remains valid for
- * the instance's usual lateness. If it is missed (the answer was late, or the instance was
- * busy), a new one is reserved, because the time after it is another instance's.
+ * the instance's usual lateness. If it is missed (the answer was late, or the instance was busy), a new one
+ * is reserved, because the time after it is another instance's.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";

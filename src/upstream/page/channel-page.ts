@@ -1,7 +1,8 @@
 /**
  * The streams of a channel, as its pages show them. The streams tab lists all of them, in one of two layouts;
- * a watch page shows one. The state of a stream is read from structure, because texts are translated.
- * Pure functions whose cost is bounded for any page.
+ * a watch page shows one. The state of a stream is read from structure, because texts are translated;
+ * only the badge of a lockup parts a scheduled stream from a finished one by its text. Pure functions whose
+ * cost is bounded for any page.
  */
 import {
   asArray,

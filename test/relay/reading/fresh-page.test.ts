@@ -75,7 +75,7 @@ describe("a page and the answer that follows it", () => {
     });
   }
 
-  it("give a poll that both show the answer's place, as its neighbours may be missing on the page", async () => {
+  it("keep the place that the answer gives a poll, because the page may lack its neighbours", async () => {
     const relay = new VirtualRelay();
     const saidFrom = speaker(relay);
     const chat = relay.upstream.chat(VIDEO, { page: 6, overlap: 5, onlyInAll: isOdd });
