@@ -130,6 +130,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.getByRole("button", { name: "Highlight" }).click();
     await page.keyboard.press("Escape");
     await nameIn("a").click();
+    await words("in all that is kept.");
     await page.getByRole("button", { name: "Mute" }).click();
     assert.equal(await page.locator("#author [value=hide]").getAttribute("aria-pressed"), "true");
     await page.keyboard.press("Escape");
@@ -187,6 +188,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("input[name=images]").uncheck();
     assert.equal((await addressOf(page)).searchParams.get("images"), "off");
     await nameIn("a").click();
+    await words("in all that is kept."); // the buttons move when the messages come
     await page.locator("#author [value=hide]").click();
     assert.deepEqual(await idsOf(page), ["b"]);
     await page.keyboard.press("Escape");
