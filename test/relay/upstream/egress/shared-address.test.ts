@@ -7,36 +7,10 @@ import type { SharedPace } from "../../../../src/base/shared-pace.ts";
 import type { Lane } from "../../../../src/upstream/egress/lanes.ts";
 import { missing, VirtualRelay } from "../../../harness/virtual-relay.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
+import { sharedBy } from "../../../support/shared-pace.ts";
 
 const EGRESS = "office";
-/** The way to the database, and back, in milliseconds. */
-const WAY_MS = 1;
 const FOR_MS = 120_000;
-
-/** The database's part of a shared pace: the pace of each instance that asks for one. */
-function sharedBy(clock: Clock): () => SharedPace {
-  let nextAt = 0;
-  let instances = 0;
-  const demands = new Map<number, number>();
-  return () => {
-    const instance = instances++;
-    return {
-      async reserve({ spacingMs, aheadMs, pollsPerSecond }) {
-        await clock.sleep(WAY_MS);
-        const now = clock.monotonic();
-        const startAt = Math.max(nextAt, now + aheadMs);
-        nextAt = startAt + spacingMs;
-        demands.set(instance, pollsPerSecond);
-        const others = [...demands].filter(([other]) => other !== instance).map(([, polls]) => polls);
-        const othersPollsPerSecond = others.reduce((sum, polls) => sum + polls, 0);
-        await clock.sleep(WAY_MS);
-        const cooldowns = { cooldownMs: 0, pageCooldownMs: 0 };
-        return { now, startAt, ...cooldowns, othersPollsPerSecond, otherInstances: others.length };
-      },
-      coolDown: async () => {},
-    };
-  };
-}
 
 for (const [chats, others, lane] of [
   [20, 1, "replay"],

@@ -4,19 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { SharedPace } from "../../../../src/base/shared-pace.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
+import { NEAR, sharedBy, type Way } from "../../../support/shared-pace.ts";
 
 const SPACING_MS = 250;
 /** By how much the database's clock is ahead of that of the instances. */
 const AHEAD_MS = 5000;
-
-/**
- * How long a question takes to the database, and its answer back: once each, the last one for all that
- * follow.
- */
-type Way = readonly (readonly [thereMs: number, backMs: number])[];
 
 /** A clock by which sleepers wake late. */
 class LateClock extends FakeClock {
@@ -44,26 +38,11 @@ class LateClock extends FakeClock {
  */
 async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
   const clock = new FakeClock();
-  let nextAt = 0;
-  const paceBy = (way: Way): SharedPace => {
-    let asked = 0;
-    return {
-      async reserve({ spacingMs, aheadMs }) {
-        const [thereMs, backMs] = way[Math.min(asked++, way.length - 1)] ?? [0, 0];
-        await clock.sleep(thereMs);
-        const now = clock.monotonic() + AHEAD_MS;
-        const startAt = Math.max(nextAt, now + aheadMs);
-        nextAt = startAt + spacingMs;
-        await clock.sleep(backMs);
-        return { now, startAt, cooldownMs: 0, pageCooldownMs: 0, othersPollsPerSecond: 0, otherInstances: 0 };
-      },
-      coolDown: async () => {},
-    };
-  };
+  const paceOfOne = sharedBy(clock, AHEAD_MS);
   const benches = ways.map((way, n) => {
     const own = lateMs[n] ? new LateClock(clock, lateMs[n]) : clock;
     const bench = gateBench({ spacingMs: SPACING_MS }, undefined, "office", own);
-    bench.gate.share(paceBy(way));
+    bench.gate.share(paceOfOne(way));
     for (let call = 0; call < 300; call++) void bench.call(`${call}`, { toleranceMs: 1e9 });
     return bench;
   });
@@ -73,8 +52,6 @@ async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
   const gaps = all.slice(1).map((at, index) => at - (all[index] ?? 0));
   return { counts: starts.map(({ length }) => length), leastMs: Math.min(...gaps), calls: all.length };
 }
-
-const NEAR: Way = [[1, 1]];
 
 describe("the pace of an address that instances share", () => {
   for (const wayMs of [0, 60, 120, 400])
