@@ -125,19 +125,20 @@ export function pageWithAnswer(page: readonly Item[], answer: readonly Item[]): 
 /**
  * The batches, cut where the list of all messages begins. An example: Top chat shows 1 5 9, all messages show
  * 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves out some of the
- * messages from 1 to 7. Only 7 8 9 can disprove it.
+ * messages from 1 to 7. Only 7 8 9 can disprove it. Behind a batch in Top chat alone, the gap lasts until a
+ * later batch begins. Test: "does not hide what it leaves out".
  */
 export function cutBehindTopChat(batches: readonly ReadBatch[]): readonly ReadBatch[] {
   const isInAll = (item: Item) => isChatInPlace(item) && !item.isInTop;
   return batches.flatMap((batch) => {
     if (!batch.suspectedGap) return [batch];
     const begin = batch.items.findIndex(isInAll);
-    const inTop = batch.items.slice(0, Math.max(begin, 0));
+    const inTop = begin < 0 ? batch.items : batch.items.slice(0, begin);
     if (!inTop.some(isChatInPlace)) return [batch];
     const cut = { ...batch, proof: batch.items.filter(isInAll) };
     return [
       { ...cut, items: inTop },
-      { ...cut, items: batch.items.slice(begin) },
+      { ...cut, items: batch.items.slice(inTop.length) },
     ];
   });
 }

@@ -202,7 +202,7 @@ export class ReadingTimeline {
 
   /** The batches of the pages, if no answer follows them. */
   pagesAlone(): readonly ReadBatch[] {
-    return toBatches(this.#allPages);
+    return cutBehindTopChat(toBatches(this.#allPages));
   }
 
   /**

@@ -1,9 +1,20 @@
-/** Fresh pages that follow each other before an answer comes, and whether it forms one list with the last. */
+/**
+ * Fresh pages that follow each other before an answer comes, whether it forms one list with the last, and the
+ * gaps that a page in Top chat leaves.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
-import { areOneList, type FreshPage, type Read, withPage } from "../../../src/reading/fresh-pages.ts";
-import type { Gap } from "../../../src/reading/gap.ts";
+import type { Message } from "../../../src/protocol/message.ts";
+import {
+  areOneList,
+  cutBehindTopChat,
+  type FreshPage,
+  type Read,
+  withPage,
+} from "../../../src/reading/fresh-pages.ts";
+import { type Gap, type ReadBatch, showGaps } from "../../../src/reading/gap.ts";
+import type { ActionTime, Item } from "../../../src/upstream/readers/reader.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 const GAP: Gap = { sinceMs: 1000, untilMs: 2000, reason: "unreachable" };
@@ -45,4 +56,39 @@ describe("a page and the answer to its token", () => {
       const page = read(1, 3, 0, inTop ? { isInTop: true } : {});
       assert.equal(areOneList(page, read(firstId, firstId + count - 1, afterMs), WINDOW_MS), isOneList);
     });
+});
+
+describe("a page in Top chat, behind which the token of all messages is answered late", () => {
+  const [SINCE, PAGE, ANSWER] = [1000, 2000, 3000];
+  const items = (numbers: readonly number[], more: object = {}) =>
+    numbers.map((id) => ({ message: { id: String(id), type: "chat" }, ...more })) as unknown as Item[];
+  const gap = (sinceMs: number, untilMs: number): Gap => ({ sinceMs, untilMs, reason: "unreachable" });
+  const pageThenAnswer = (shown: readonly number[], answered: readonly number[]): ReadBatch[] => [
+    { items: items(shown, { isInTop: true }), suspectedGap: gap(SINCE, PAGE) },
+    { items: items(answered), suspectedGap: gap(PAGE, ANSWER) },
+  ];
+  /** The ids of what a room that has message 1 stores, and its gaps by their times. */
+  const stored = (batches: readonly ReadBatch[]) => {
+    const cut = cutBehindTopChat(batches);
+    const ofItems = cut.flatMap((batch) => batch.items.map(({ message }) => message as Message));
+    const held = new Map(items([1]).map(({ message }) => [message.id, message as Message]));
+    const room = { head: 1, held, gap: undefined, above: new Map() };
+    const moment: ActionTime = { receivedAt: ANSWER, timeOfDay: String, offsetMs: undefined };
+    const { messages } = showGaps(cut, ofItems, room, moment);
+    return messages.map((message) => {
+      if (message.type !== "gap") return Number(message.id);
+      const { since, until } = message.details.gap;
+      return [Date.parse(since), Date.parse(until)];
+    });
+  };
+
+  it("does not hide what it leaves out, although it reaches back to the stored messages", () => {
+    assert.deepEqual(stored(pageThenAnswer([1, 5, 9], [12, 13])), [
+      ...[1, [SINCE, PAGE], 5, 9, [SINCE, ANSWER], 12, 13],
+    ]);
+  });
+
+  it("leaves no gap in front of an answer that reaches back to the stored messages", () => {
+    assert.deepEqual(stored(pageThenAnswer([1], [1, 2, 3])), [1, 1, 2, 3]);
+  });
 });
