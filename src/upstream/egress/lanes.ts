@@ -4,26 +4,58 @@
  */
 import { POLLS_SHARE } from "./chat-load.ts";
 
-/**
- * `poll`: the next poll of a live chat. `opening`: a viewer waits for a chat to be found. `caller`: a client
- * polls by itself. `recovery`: a room loads a page, or retries after one failure. `retry`: it retries after
- * more than one. `look`: a page of a channel, or of a video whose chat is awaited. `replay`: the next poll of
- * a replay. `probe`: a diagnosis, or what a video is.
- */
-export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
-export type Lane = (typeof LANES)[number];
+/** How many calls in flight a lane may use, of `concurrency` in all. */
+type Slots = (concurrency: number) => number;
 
-/** Whether no open live chat waits for calls of the lane: these lose no message by waiting. */
+const atLeastOne = (slots: number) => Math.max(1, Math.floor(slots));
+const all: Slots = (concurrency) => concurrency;
+const allButOne: Slots = (concurrency) => atLeastOne(concurrency - 1);
+const half: Slots = (concurrency) => atLeastOne(concurrency / 2);
+/** Pages that are never answered hold their slots for long: these leave one slot of `half`. */
+const halfButOne: Slots = (concurrency) => atLeastOne(half(concurrency) - 1);
+
+/**
+ * The lanes. `turn`: of the waiting lanes, the one with the lowest number is next; of several, the one that
+ * was served longest ago. A poll's turn follows from `maxPolls`. `slots`: lanes with the same limit share it,
+ * also with those of a lower limit. So openings and callers have slots that rooms in trouble cannot take, and
+ * first recoveries one that retries and looks cannot take. `isDeferrable`: no open live chat waits for its
+ * calls, which lose no message by waiting.
+ */
+const TABLE = {
+  /** The next poll of a live chat. */
+  poll: { turn: 0, slots: all, isDeferrable: false },
+  /** A viewer waits for a chat to be found. */
+  opening: { turn: 2, slots: allButOne, isDeferrable: true },
+  /** A client polls by itself. */
+  caller: { turn: 2, slots: allButOne, isDeferrable: true },
+  /** A room loads a page, or retries after one failure. */
+  recovery: { turn: 2, slots: half, isDeferrable: false },
+  /** It retries after more than one. */
+  retry: { turn: 2, slots: halfButOne, isDeferrable: false },
+  /** A page of a channel, or of a video whose chat is awaited. */
+  look: { turn: 3, slots: halfButOne, isDeferrable: true },
+  /** The next poll of a replay. */
+  replay: { turn: 4, slots: half, isDeferrable: true },
+  /** A diagnosis, or what a video is. */
+  probe: { turn: 4, slots: half, isDeferrable: true },
+} satisfies Record<string, { turn: number; slots: Slots; isDeferrable: boolean }>;
+
+export type Lane = keyof typeof TABLE;
+/** The most urgent one first. */
+export const LANES = Object.keys(TABLE) as readonly Lane[];
+
+/** Whether no open live chat waits for calls of the lane. */
 export function isDeferrable(lane: Lane): boolean {
-  return lane !== "poll" && lane !== "recovery" && lane !== "retry";
+  return TABLE[lane].isDeferrable;
 }
 
-/** The waiting lane with the lowest number is next; of several, the one that was served longest ago. */
-const TURNS = { opening: 2, caller: 2, recovery: 2, retry: 2, look: 3, replay: 4, probe: 4 } as const;
+/** The turn of a poll when others are due. */
+const AFTER_ALL = 5;
+/** The turn of a look that has waited while this many calls other than polls started: before these. */
+const LOOK_DUE = 1;
+const CALLS_BEFORE_LOOK = 4;
 /** Three polls in a row, and one other call: the least that give the polls their share. */
 const POLLS_IN_TURN = Math.ceil(POLLS_SHARE / (1 - POLLS_SHARE));
-/** A look that waits while this many calls other than polls start goes before them. */
-const CALLS_BEFORE_LOOK = 4;
 
 /**
  * Maximum polls in a row while others wait, by the `slack` of the polls: the number of other calls that can
@@ -48,24 +80,10 @@ export class Lanes {
 
   /** `concurrency`: maximum number of calls in flight. */
   constructor(concurrency: number) {
-    const least = (slots: number) => Math.max(1, Math.floor(slots));
-    const [withoutPoll, half] = [least(concurrency - 1), least(concurrency / 2)];
-    // Pages that are never answered hold their slots for long. So openings and callers have a slot that rooms
-    // in trouble cannot take, and a first recovery one that retries and looks cannot take.
-    const again = least(half - 1);
-    const slotsOf: Record<Lane, number> = {
-      poll: concurrency,
-      opening: withoutPoll,
-      caller: withoutPoll,
-      recovery: half,
-      replay: half,
-      probe: half,
-      retry: again,
-      look: again,
-    };
-    this.#sharing = [...new Set(Object.values(slotsOf))].map((slots) => ({
+    const slotsOf = (lane: Lane) => TABLE[lane].slots(concurrency);
+    this.#sharing = [...new Set(LANES.map(slotsOf))].map((slots) => ({
       slots,
-      lanes: LANES.filter((lane) => slotsOf[lane] <= slots),
+      lanes: LANES.filter((lane) => slotsOf(lane) <= slots),
     }));
   }
 
@@ -78,9 +96,12 @@ export class Lanes {
   next(waiting: ReadonlyMap<Lane, unknown>, slack: number): Lane | undefined {
     const isPollsTurn = this.#pollsInARow < maxPolls(slack);
     const isLooksTurn = this.#others - this.#lastOf.look >= CALLS_BEFORE_LOOK;
-    const turns = { ...TURNS, poll: isPollsTurn ? 0 : 5, ...(isLooksTurn && { look: 1 }) };
+    const turnOf = (lane: Lane) => {
+      if (lane === "poll" && !isPollsTurn) return AFTER_ALL;
+      return lane === "look" && isLooksTurn ? LOOK_DUE : TABLE[lane].turn;
+    };
     return LANES.filter((lane) => waiting.has(lane) && this.#hasSlot(lane)).sort(
-      (one, other) => turns[one] - turns[other] || this.#lastOf[one] - this.#lastOf[other],
+      (one, other) => turnOf(one) - turnOf(other) || this.#lastOf[one] - this.#lastOf[other],
     )[0];
   }
 
@@ -106,5 +127,5 @@ export class Lanes {
 }
 
 function zeros(): Record<Lane, number> {
-  return { poll: 0, opening: 0, caller: 0, recovery: 0, retry: 0, look: 0, replay: 0, probe: 0 };
+  return Object.fromEntries(LANES.map((lane) => [lane, 0])) as Record<Lane, number>;
 }
