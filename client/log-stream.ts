@@ -25,7 +25,7 @@ interface Stored {
 /** Resolves to an answer with a status of 2xx; rejects with `ChatError` for any other. */
 type Ask = (path: string) => Promise<Response>;
 
-/** How many messages a live chat begins with by default, and at most, as the service's `resume.ts` says. */
+/** The default and the maximum backfill of a live chat, as in the service's `resume-or-backfill.ts`. */
 const BACKFILL_DEFAULT = 50;
 const BACKFILL_MAX = 500;
 /** The digits of an offset, as in the service's `log-position.ts`. */

@@ -3,7 +3,7 @@ import { parseChannel } from "../protocol/channel.ts";
 import { invalidRequest } from "../protocol/errors.ts";
 import { quoted } from "../protocol/pasted-name.ts";
 import { parseListedVideoId, VIDEO_ID_FORM } from "../protocol/video-id.ts";
-import { parseCursor } from "../serving/resume.ts";
+import { parseCursor } from "../serving/resume-or-backfill.ts";
 
 /** The maximum number of videos and channels together. */
 const MAX_CHATS = 20;

@@ -3,12 +3,12 @@ import { asArray, asString, dig, omitUndefined, parseJson } from "../base/json.t
 import { CHANNEL_ID, type ChannelState } from "../protocol/channel.ts";
 import { isErrorCode, RelayError } from "../protocol/errors.ts";
 import { VIDEO_ID } from "../protocol/video-id.ts";
-import { OriginAway } from "./origin-away.ts";
+import { OriginAwayError } from "./origin-away-error.ts";
 
 /** Titles and reasons have at most a few hundred characters. */
 const MAX_TEXT_LENGTH = 2000;
 
-/** The state in a line of the event `channel`. Throws `OriginAway` if it is none. */
+/** The state in a line of the event `channel`. Throws `OriginAwayError` if it is none. */
 export function stateIn(line: string, channel: string): ChannelState {
   const said = parseJson(line);
   const text = (name: string) => asString(dig(said, name))?.slice(0, MAX_TEXT_LENGTH);
@@ -19,7 +19,7 @@ export function stateIn(line: string, channel: string): ChannelState {
     (videoId === undefined ? state === "waiting" : VIDEO_ID.test(videoId)) &&
     (state !== "waiting" || videoId === undefined || text("reason") !== undefined);
   if (!isValid || (state !== "waiting" && state !== "live" && state !== "upcoming"))
-    throw new OriginAway("a line of its answer is not the state of a channel");
+    throw new OriginAwayError("a line of its answer is not the state of a channel");
   const names = omitUndefined({ channelId, title: text("title") });
   return { channel, ...names, state, ...omitUndefined({ videoId, startsAt, reason: text("reason") }) };
 }

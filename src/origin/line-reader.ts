@@ -4,7 +4,7 @@ import { asString, dig, parseJson } from "../base/json.ts";
 import { FACT_NAMES } from "../protocol/chat.ts";
 import type { Fact, Featured } from "../store/port.ts";
 import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
-import { OriginAway } from "./origin-away.ts";
+import { OriginAwayError } from "./origin-away-error.ts";
 
 /** Maximum size of a line. Messages are far smaller. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -18,7 +18,7 @@ export class LineReader {
   #restBytes = 0;
 
   /**
-   * The lines that this chunk completes, without their line feeds. Throws `OriginAway` if one is too long.
+   * The lines that this chunk completes, without line feeds. Throws `OriginAwayError` if one is too long.
    */
   read(chunk: Buffer): string[] {
     const end = chunk.lastIndexOf(LINE_FEED);
@@ -35,21 +35,21 @@ export class LineReader {
 
   #keep(bytes: Buffer): void {
     this.#restBytes += bytes.length;
-    if (this.#restBytes > MAX_LINE_BYTES) throw new OriginAway("a line of its answer is too long");
+    if (this.#restBytes > MAX_LINE_BYTES) throw new OriginAwayError("a line of its answer is too long");
     this.#rest.push(bytes);
   }
 }
 
 /**
  * The message in a line that begins with `opening`, its cursor, and then the fields of the message. Throws
- * `OriginAway` if the line has another form.
+ * `OriginAwayError` if the line has another form.
  */
 export function messageIn(line: string, opening: string): StoredMessage {
   const fields = line.indexOf(",", opening.length) + 1;
   const cursor = Number(line.slice(opening.length, fields - 1));
   const message = encodedIn(line.slice(fields));
   if (!line.startsWith(opening) || !Number.isSafeInteger(cursor) || !message)
-    throw new OriginAway("a line of its answer is not a message");
+    throw new OriginAwayError("a line of its answer is not a message");
   return { cursor, ...message };
 }
 
@@ -57,7 +57,7 @@ const FEATURED = '{"event":"featured",';
 const FEATURED_MESSAGE = `${FEATURED}"message":{`;
 const FEATURED_AT = /,"featuredAt":"([^"]+)"\}$/;
 
-/** The fact in a line; undefined if it is of another event. Throws `OriginAway` if it has another form. */
+/** The fact in a line; undefined if of another event. Throws `OriginAwayError` if it has another form. */
 export function factIn(line: string): Fact | undefined {
   const name = FACT_NAMES.find((each) => line.startsWith(`{"event":"${each}",`));
   if (name === "standing") return { name, value: asString(dig(parseJson(line), "reason")) };
@@ -71,7 +71,7 @@ function featuredIn(line: string): Featured | undefined {
   const message = encodedIn(line.slice(FEATURED_MESSAGE.length, line.length - end.length));
   const at = Date.parse(iso);
   if (!line.startsWith(FEATURED_MESSAGE) || !message || Number.isNaN(at))
-    throw new OriginAway("a line of its answer is not a featured message");
+    throw new OriginAwayError("a line of its answer is not a featured message");
   return { message, at };
 }
 

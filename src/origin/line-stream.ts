@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { messageOf } from "../base/error-message.ts";
 import { LineReader } from "./line-reader.ts";
-import { OriginAway } from "./origin-away.ts";
+import { OriginAwayError } from "./origin-away-error.ts";
 
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 export const SILENT_INTERVALS = 3;
@@ -32,7 +32,8 @@ export class LineStream implements AsyncIterable<string[]>, Disposable {
 
   /**
    * The lines that came together, until the stream ends. A later iteration continues where the last one
-   * stopped. Rejects with `OriginAway` if the connection breaks or is silent for three keepalive intervals.
+   * stopped. Rejects with `OriginAwayError` if the connection breaks or is silent for three keepalive
+   * intervals.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<string[], void, void> {
     for (let lines = await this.#next(); lines; lines = await this.#next()) yield lines;
@@ -43,8 +44,8 @@ export class LineStream implements AsyncIterable<string[]>, Disposable {
       const { value, done } = await this.#chunk();
       return done ? undefined : this.#reader.read(value);
     } catch (error) {
-      if (error instanceof OriginAway) throw error;
-      throw new OriginAway(messageOf(error), error);
+      if (error instanceof OriginAwayError) throw error;
+      throw new OriginAwayError(messageOf(error), error);
     }
   }
 
@@ -63,6 +64,6 @@ export class LineStream implements AsyncIterable<string[]>, Disposable {
       }
     }
     chunk.catch(() => {}); // the connection is cut, which rejects it
-    throw new OriginAway(`nothing came for ${SILENT_INTERVALS} keepalive intervals`);
+    throw new OriginAwayError(`nothing came for ${SILENT_INTERVALS} keepalive intervals`);
   }
 }

@@ -8,7 +8,7 @@ import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
-import type { CursorRange } from "../serving/resume.ts";
+import type { CursorRange } from "../serving/resume-or-backfill.ts";
 import type { RoomLog } from "../serving/room-log.ts";
 import type { Fact, TypedPart } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";

@@ -4,7 +4,7 @@ import { chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import type { Acquired, RoomApplicant, RoomSources } from "../rooms/sources.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
-import { BACKFILL_MAX } from "../serving/resume.ts";
+import { BACKFILL_MAX } from "../serving/resume-or-backfill.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

@@ -8,7 +8,7 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import { videoFactsIn } from "../store/stored-video.ts";
 import { factIn, messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
-import { OriginAway } from "./origin-away.ts";
+import { OriginAwayError } from "./origin-away-error.ts";
 
 const MESSAGE = '{"event":"message","cursor":';
 export class OriginStream implements Disposable {
@@ -21,14 +21,14 @@ export class OriginStream implements Disposable {
   /** The lines that came with the init. */
   readonly #early: string[];
 
-  /** Resolves when the stream's init has come. Rejects with `OriginAway`. */
+  /** Resolves when the stream's init has come. Rejects with `OriginAwayError`. */
   static async begin(lines: LineStream): Promise<OriginStream> {
     try {
       for await (const batch of lines) {
         const place = batch.findIndex((line) => line.startsWith('{"event":"init"'));
         if (place >= 0) return new OriginStream(lines, batch.slice(place));
       }
-      throw new OriginAway("its stream has no init");
+      throw new OriginAwayError("its stream has no init");
     } catch (error) {
       lines[Symbol.dispose]();
       throw error;
@@ -38,7 +38,8 @@ export class OriginStream implements Disposable {
   private constructor(lines: LineStream, [first = "", ...early]: string[]) {
     const init = parseJson(first);
     const [cursor, chatType] = [asNumber(dig(init, "cursor")), asString(dig(init, "chatType"))];
-    if (cursor === undefined || !isChatType(chatType)) throw new OriginAway("its stream has an unknown init");
+    if (cursor === undefined || !isChatType(chatType))
+      throw new OriginAwayError("its stream has an unknown init");
     this.cursor = cursor;
     this.chatType = chatType;
     const details = dig(init, "details");
@@ -53,8 +54,8 @@ export class OriginStream implements Disposable {
 
   /**
    * The stream's facts and messages, of each batch the facts first, and then the end of the room, if the
-   * stream ends with one. Rejects with `OriginAway` if the connection breaks or is silent for three keepalive
-   * intervals.
+   * stream ends with one. Rejects with `OriginAwayError` if the connection breaks or is silent for three
+   * keepalive intervals.
    */
   async *batches(): AsyncGenerator<Fact | StoredMessage[] | RoomEnd, void, void> {
     for await (const lines of this.#allLines()) {

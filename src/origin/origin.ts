@@ -15,12 +15,12 @@ import { ERRORS, isErrorCode, isRefusal, RelayError } from "../protocol/errors.t
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
-import type { CursorRange } from "../serving/resume.ts";
+import type { CursorRange } from "../serving/resume-or-backfill.ts";
 import type { Fact, TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
 import { factIn, LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
-import { OriginAway } from "./origin-away.ts";
+import { OriginAwayError } from "./origin-away-error.ts";
 import {
   OPENING_TIMEOUT_MS,
   type OriginAnswer,
@@ -114,7 +114,7 @@ export class Origin {
 
   /**
    * Opens a stream of a video, which opens its room at the origin. Rejects with the origin's `RelayError`,
-   * with `OriginAway`, or with the signal's reason.
+   * with `OriginAwayError`, or with the signal's reason.
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
     const { lastEventId, address } = start;
@@ -260,7 +260,7 @@ export class Origin {
       for await (const chunk of bounded(answer)) {
         lines.push(...reader.read(chunk));
         if (lines.length > query.limit)
-          throw new OriginAway("its page has more messages than were asked for");
+          throw new OriginAwayError("its page has more messages than were asked for");
       }
       const linked = (rel: string, bound: string) => {
         const url = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(`${answer.headers.link}`)?.[1];
@@ -356,7 +356,7 @@ export class Origin {
 
   /**
    * Forwards a client's GET to the origin, with its path, query and headers. Safe to repeat. Rejects with
-   * `OriginAway`, or with the origin's `RelayError` of status 5xx.
+   * `OriginAwayError`, or with the origin's `RelayError` of status 5xx.
    */
   pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     const { timeoutMs = PAGE_TIMEOUT_MS } = request;
@@ -368,14 +368,14 @@ export class Origin {
     return this.#reached(signal, () => this.#begun(timeoutMs, signal, begin));
   }
 
-  /** Sends a request of a client on. Rejects with `OriginAway`. */
+  /** Sends a request of a client on. Rejects with `OriginAwayError`. */
   relay(request: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return this.#reached(signal, () => this.#connections.relay(request, signal));
   }
 
   /**
    * Asks whether the origin is alive. Resolves to false if it answers, but not as this service does. Rejects
-   * with `OriginAway`, even if a proxy answers in its place. `isApart`: on a connection of its own.
+   * with `OriginAwayError`, even if a proxy answers in its place. `isApart`: on a connection of its own.
    */
   async isRelay(signal?: AbortSignal, isApart = false): Promise<boolean> {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
@@ -383,7 +383,7 @@ export class Origin {
     return await this.#reached(over, async () => {
       const answer = await this.#connections.page({ path: "/healthz", headers: {}, isApart }, over);
       const said = await note(answer);
-      if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
+      if (answer.statusCode >= 500) throw new OriginAwayError(`it answers ${answer.statusCode}`);
       const health = parseJson(said);
       if (answer.statusCode !== 200 || asString(dig(health, "status")) !== "alive") return false;
       this.#isBlanking = dig(health, "deleted") === "blank";
@@ -395,29 +395,30 @@ export class Origin {
     await this.#connections.close();
   }
 
-  /** Turns failures of the connection into `OriginAway`. */
+  /** Turns failures of the connection into `OriginAwayError`. */
   async #reached<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof RelayError || error instanceof ChatAbsent || error instanceof OriginAway)
+      if (error instanceof RelayError || error instanceof ChatAbsent || error instanceof OriginAwayError)
         throw error;
       const reason = signal.aborted ? signal.reason : error;
       const { code, message = String(reason) } = (reason ?? {}) as NodeJS.ErrnoException;
-      throw new OriginAway(certificateTrouble(code) ?? message, reason);
+      throw new OriginAwayError(certificateTrouble(code) ?? message, reason);
     }
   }
 }
 
 /**
- * The error of an answer: the origin's own, or `OriginAway` if something else has answered, or if the origin
- * refuses this service itself: then the client's own token is not to blame.
+ * The error of an answer: the origin's own, or `OriginAwayError` if something else has answered, or if the
+ * origin refuses this service itself: then the client's own token is not to blame.
  */
-async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | OriginAway> {
+async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | OriginAwayError> {
   const body = parseJson(await note(answer));
   const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
-  if (code === "UNAUTHORIZED") return new OriginAway(`it refuses the token of this edge: ${message}`);
-  if (message === undefined || !isErrorCode(code)) return new OriginAway(`it answers ${answer.statusCode}`);
+  if (code === "UNAUTHORIZED") return new OriginAwayError(`it refuses the token of this edge: ${message}`);
+  if (message === undefined || !isErrorCode(code))
+    return new OriginAwayError(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
   const retryAfterMs = seconds === undefined ? undefined : 1000 * seconds;
   const standing = answer.headers[STANDING_HEADER];
@@ -432,17 +433,17 @@ function nothingIfNotStored(error: unknown): undefined {
 }
 
 /** A reader of pages waits while the origin cannot answer. */
-function awayIfPassing<Known extends Error>(error: Known): Known | OriginAway {
+function awayIfPassing<Known extends Error>(error: Known): Known | OriginAwayError {
   const isPassing = error instanceof RelayError && ERRORS[error.code].retry !== "never";
-  return isPassing ? new OriginAway(error.message, error) : error;
+  return isPassing ? new OriginAwayError(error.message, error) : error;
 }
 
-/** The body of a page. Throws `OriginAway` if it is too long. */
+/** The body of a page. Throws `OriginAwayError` if it is too long. */
 async function* bounded({ body }: OriginAnswer): AsyncGenerator<Buffer, void, void> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_PAGE_BYTES) throw new OriginAway("its page of messages is too long");
+    if (bytes > MAX_PAGE_BYTES) throw new OriginAwayError("its page of messages is too long");
     yield chunk;
   }
 }
@@ -459,10 +460,10 @@ async function note({ body }: OriginAnswer): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Throws `OriginAway` if the page is not one of this service. */
+/** Throws `OriginAwayError` if the page is not one of this service. */
 function rangeIn(page: unknown): CursorRange {
   const [base, floor, head] = ["base", "floor", "head"].map((name) => asNumber(dig(page, name)));
   if (base === undefined || floor === undefined || head === undefined)
-    throw new OriginAway("its page of messages names no cursors");
+    throw new OriginAwayError("its page of messages names no cursors");
   return { base, floor, head };
 }

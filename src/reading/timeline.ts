@@ -200,9 +200,12 @@ export class ReadingTimeline {
       beyond.length > 0 ? { ...times, items: beyond, above: undefined, gap: undefined } : undefined;
   }
 
-  /** The batches of the pages, if no answer follows them. */
+  /**
+   * The batches of the pages, if no answer follows them. They count as whole, also in Top chat: else a gap
+   * would be told at the end of many chats, whose last token is refused before a page says that they are over.
+   */
   pagesAlone(): readonly ReadBatch[] {
-    return cutBehindTopChat(toBatches(this.#allPages));
+    return toBatches(this.#allPages);
   }
 
   /**

@@ -5,7 +5,7 @@ import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
 import { leftAfterEnd, type StoredChat } from "../serving/chat-choice.ts";
-import { belongsTo, type CursorRange } from "../serving/resume.ts";
+import { belongsTo, type CursorRange } from "../serving/resume-or-backfill.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { isUnavailable, notStored, type StoreError } from "../store/store-error.ts";

@@ -17,7 +17,7 @@ import {
   type StoredChat,
 } from "../serving/chat-choice.ts";
 import { positionIn } from "../serving/log-position.ts";
-import { isAhead } from "../serving/resume.ts";
+import { isAhead } from "../serving/resume-or-backfill.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";

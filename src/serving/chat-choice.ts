@@ -8,7 +8,7 @@ import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { RoomRecord, Store } from "../store/port.ts";
 import { notStored } from "../store/store-error.ts";
-import { belongsTo, type CursorRange } from "./resume.ts";
+import { belongsTo, type CursorRange } from "./resume-or-backfill.ts";
 import type { StreamRequest } from "./room.ts";
 
 /** A chat of a video as it is stored. */

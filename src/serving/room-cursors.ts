@@ -8,7 +8,7 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readVideo } from "../store/stored-video.ts";
 import type { LogPosition } from "./log-position.ts";
-import { isAhead } from "./resume.ts";
+import { isAhead } from "./resume-or-backfill.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
 import type { Tail } from "./tail.ts";
 

@@ -4,7 +4,7 @@ import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Fact, Store } from "../store/port.ts";
-import type { CursorRange } from "./resume.ts";
+import type { CursorRange } from "./resume-or-backfill.ts";
 
 export interface RoomRange extends CursorRange {
   /** As in `RoomRecord`; absent if the log belongs to another instance. */

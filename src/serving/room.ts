@@ -24,7 +24,7 @@ import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
 import { PollingReaders } from "./polling-readers.ts";
-import type { Beginning, CursorRange, HistoryEnd } from "./resume.ts";
+import type { Beginning, CursorRange, HistoryEnd } from "./resume-or-backfill.ts";
 import { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedReads } from "./shared-reads.ts";

@@ -12,7 +12,7 @@ import { EXAMINED_MESSAGES, READ_MESSAGES } from "../store/port.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import { positionIn, positionInTail } from "./log-position.ts";
 import { MessageFilter } from "./message-filter.ts";
-import { type Beginning, backfillCount, type HistoryEnd, resumeCursor } from "./resume.ts";
+import { type Beginning, backfillCount, type HistoryEnd, resumeCursor } from "./resume-or-backfill.ts";
 import type { RoomCursors } from "./room-cursors.ts";
 import type { RoomLog } from "./room-log.ts";
 import type { Tail } from "./tail.ts";

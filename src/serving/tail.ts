@@ -8,7 +8,7 @@ import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { FramedMessage } from "./framed-message.ts";
 import type { MessageFilter } from "./message-filter.ts";
-import { BACKFILL_MAX } from "./resume.ts";
+import { BACKFILL_MAX } from "./resume-or-backfill.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */
 const TAIL_MESSAGES = BACKFILL_MAX;

@@ -125,17 +125,17 @@ export class LiveChat {
     found?: (chatType: ChatType) => void,
     panels: Panels = NO_PANELS,
   ): Promise<Standing<BootstrappedChat>> {
-    return this.#wallCount.observe(videoId, this.#bootstrap(videoId, options, found, panels));
+    return this.#wallCount.observe(videoId, this.#findAndRead(videoId, options, found, panels));
   }
 
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
    * refused or are old. A live chat is over once a replay is found; a replay, whose end was not read, only if
-   * its video does not exist. Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is
-   * unknown, or if the page of a replay has no replay.
+   * its video does not exist. Rejects as `findChat` does, and with `UpstreamError` "unusable" if the standing
+   * is unknown, or if the page of a replay has no replay.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
-    const standing = await this.find(videoId, options, known);
+    const standing = await this.findChat(videoId, options, known);
     const isReplay = isReplayChat(known.chatType);
     if (standing.is === "unknown" || (isReplay && standing.is !== "there" && standing.is !== "none")) {
       throw new UpstreamError("unusable", standing.why, { wallOf: standing.wallOf ?? "video" });
@@ -151,23 +151,34 @@ export class LiveChat {
   }
 
   /**
-   * The first half of a bootstrap. `known`: the position of a chat that was read before. Rejects like
-   * `bootstrap`; with `known`, also with `UpstreamError` "unusable" if the last page got no answer.
+   * Finds a video's chat, but tries no pair: the first half of a bootstrap. `known`: the position of a chat
+   * that was read before. Rejects like `bootstrap`; with `known`, also with `UpstreamError` "unusable" if the
+   * last page got no answer.
    */
-  find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
-    return this.#wallCount.observe(videoId, this.#find(videoId, options, known));
+  findChat(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
+    return this.#wallCount.observe(videoId, this.#search(videoId, options, known));
   }
 
-  async #bootstrap(
+  async #findAndRead(
     videoId: string,
     options: CallOptions,
     found: ((chatType: ChatType) => void) | undefined,
     panels: Panels,
   ): Promise<Standing<BootstrappedChat>> {
-    const standing = await this.#find(videoId, options, undefined, panels);
+    const standing = await this.#search(videoId, options, undefined, panels);
     if (standing.is !== "there") return standing;
     const { is, start, ...page } = standing;
     found?.(start.chatType);
+    const { position, first } = await this.#firstAnswer(videoId, start, options);
+    return { is, page: { ...page, position }, first };
+  }
+
+  /** Tries the pairs in turn. Rejects as `bootstrap` does. */
+  async #firstAnswer(
+    videoId: string,
+    start: FoundChat["start"],
+    options: CallOptions,
+  ): Promise<{ position: Position; first: PollAnswer }> {
     const failures: string[] = [];
     let wallOf: WallOf = "address";
     for (const pair of BOOTSTRAP_PAIRS) {
@@ -175,7 +186,7 @@ export class LiveChat {
       try {
         const first = await this.nextAnswer(videoId, position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { is, page: { ...page, position }, first };
+        if (first.kind === "batch") return { position, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
         wallOf = "video";
       } catch (error) {
@@ -193,7 +204,7 @@ export class LiveChat {
     throw new RelayError("NO_WORKING_CLIENT", `${why}.`, { cause });
   }
 
-  async #find(
+  async #search(
     videoId: string,
     options: CallOptions,
     known?: Position,

@@ -24,7 +24,7 @@ export interface ProbeRow {
  */
 export async function probe(egress: Egress, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
   const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;
-  const standing = await egress.liveChat.find(videoId, options);
+  const standing = await egress.liveChat.findChat(videoId, options);
   if (standing.is !== "there") throw new ChatAbsent(standing);
   const { start } = standing;
   const rows: ProbeRow[] = [];

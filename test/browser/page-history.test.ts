@@ -216,25 +216,25 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     };
     const before = await heapMb();
     const fates = await evaluate(`(async () => {
-      const { Aftermath } = await import("/web/page/aftermath.js");
+      const { LaterChanges } = await import("/web/page/later-changes.js");
       const signal = new AbortController().signal;
       const { messages } = await (await fetch("v1/messages?details=true&videoId=${videoId}")).json();
-      const aftermath = window.aftermath = new Aftermath();
-      aftermath.begin(messages[0].cursor - 1);
-      for (const message of messages) aftermath.note(message);
+      const laterChanges = window.laterChanges = new LaterChanges();
+      laterChanges.begin(messages[0].cursor - 1);
+      for (const message of messages) laterChanges.note(message);
       const fates = async () => messages.slice(0, 2).map((message) => {
         const row = { message, fate: {} };
-        aftermath.apply(row);
+        laterChanges.apply(row);
         return row.fate.deleted;
       });
       const known = await fates();
       // As many as leave no room for others.
       for (let at = 0; at < 199_999; at += 1) {
         const details = { target: { messageId: "gone-" + at } };
-        aftermath.note({ type: "deleted", id: "deleted:gone-" + at, cursor: messages[0].cursor + 100 + at, details });
+        laterChanges.note({ type: "deleted", id: "deleted:gone-" + at, cursor: messages[0].cursor + 100 + at, details });
       }
       const forgotten = await fates();
-      await aftermath.reach("${videoId}", messages.slice(0, 2), signal);
+      await laterChanges.reach("${videoId}", messages.slice(0, 2), signal);
       return [known, forgotten, await fates()];
     })()`);
     assert.deepEqual(fates, [

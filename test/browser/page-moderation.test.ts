@@ -137,13 +137,13 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
   it("knows the deletion of an older message even if many others come while it is looked for", async () => {
     await visit();
     const deleted = await evaluate(`(async () => {
-      const { Aftermath } = await import("/web/page/aftermath.js");
-      const aftermath = new Aftermath();
+      const { LaterChanges } = await import("/web/page/later-changes.js");
+      const laterChanges = new LaterChanges();
       const deletion = (cursor, messageId) => ({ type: "deleted", id: "d-" + cursor, cursor, details: { target: { messageId } } });
       const noteMany = (from, count) => {
-        for (let at = 0; at < count; at += 1) aftermath.note(deletion(from + at, "other-" + (from + at)));
+        for (let at = 0; at < count; at += 1) laterChanges.note(deletion(from + at, "other-" + (from + at)));
       };
-      aftermath.begin(50_000);
+      laterChanges.begin(50_000);
       noteMany(50_001, 9990); // nearly all that it keeps
       const pages = [{ messages: [deletion(40_000, "old")], prev: 30_000 }, { messages: [], prev: null }];
       window.fetch = async () => {
@@ -151,9 +151,9 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
         return new Response(JSON.stringify(pages.shift()));
       };
       const message = { type: "chat", id: "old", cursor: 10, details: {} };
-      await aftermath.reach("video", [message], new AbortController().signal);
+      await laterChanges.reach("video", [message], new AbortController().signal);
       const row = { message, fate: {} };
-      aftermath.apply(row);
+      laterChanges.apply(row);
       return row.fate.deleted;
     })()`);
     assert.equal(deleted, "message");

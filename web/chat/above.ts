@@ -2,9 +2,10 @@
  * Finds the newest pinned message and the open poll among the stored messages of a chat: they may be older
  * than those with which a page begins.
  */
+
+import { ChatRows, type Row } from "./chat-rows.ts";
 import type { ShownMessage } from "./shown-message.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
-import { type Row, Transcript } from "./transcript.ts";
 
 /** Number of the newest pinned messages, and of their ends, that are read. */
 const NEWEST = 20;
@@ -16,18 +17,18 @@ type Read = (query: StoredQuery) => Promise<StoredPage>;
 
 /** The newest pinned message as later messages have changed it; undefined if it was taken down or deleted. */
 export async function readPinned(read: Read): Promise<Row | undefined> {
-  const transcript = new Transcript({ deleted: "remove" }, { changed: () => {}, removed: () => {} });
+  const rows = new ChatRows({ deleted: "remove" }, { changed: () => {}, removed: () => {} });
   const apply = ({ messages, next }: StoredPage): number | null => {
-    for (const message of messages) transcript.take(message);
+    for (const message of messages) rows.take(message);
     return next;
   };
   apply(await read({ types: "pinned", before: AFTER_ALL, limit: NEWEST }));
-  let after = transcript.pinned?.message?.cursor ?? null;
+  let after = rows.pinned?.message?.cursor ?? null;
   for (let pages = 0; after !== null; pages += 1) {
     if (pages === MAX_PAGES) return undefined;
     after = apply(await read({ types: "moderation", after, limit: PER_PAGE }));
   }
-  return transcript.pinned;
+  return rows.pinned;
 }
 
 /** The newest state of the newest poll; undefined if that is closed. */

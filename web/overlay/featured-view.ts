@@ -1,5 +1,6 @@
 /** `view=featured`: the message that a moderator features, until it is taken away or deleted. */
 import type { Featured } from "../../client/index.ts";
+import { replaceContent, targetOf } from "../chat/chat-rows.ts";
 import { make } from "../chat/dom.ts";
 import { draw } from "../chat/draw.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
@@ -10,7 +11,6 @@ import {
   type ShownMessage,
   type SourceMark,
 } from "../chat/shown-message.ts";
-import { replaceContent, targetOf } from "../chat/transcript.ts";
 
 /** The service features a message without its cursor. */
 const NO_CURSOR = 0;

@@ -5,6 +5,7 @@
  */
 import { type ChatError, type Featured, history, type Init, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
+import { EVENTS } from "../chat/chat-rows.ts";
 import { find } from "../chat/dom.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
@@ -16,7 +17,6 @@ import type { SourceOptions } from "../chat/source-chat.ts";
 import { chatIn, readStored, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
-import { EVENTS } from "../chat/transcript.ts";
 import { waitAfter as usualWaitAfter } from "../chat/waits.ts";
 import type { AlertEffects } from "./alert-effects.ts";
 import { type Options, readOptions } from "./options.ts";

@@ -4,11 +4,11 @@
  */
 
 import { readPinned, readPoll } from "../chat/above.ts";
+import { ChatRows, EVENTS, elementOf, type Row, redraw } from "../chat/chat-rows.ts";
 import { passes } from "../chat/filters.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import type { StoredPage, StoredQuery } from "../chat/stored.ts";
-import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AlertEffects } from "./alert-effects.ts";
 import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";
@@ -48,9 +48,9 @@ export class Stage {
   readonly #pinned: Pinned;
   readonly #effects: AlertEffects | undefined;
   /** By video; of a source of one chat, the only one has no name. */
-  readonly #transcripts = new Map<string, Transcript>();
-  /** The transcript that has the newest pinned message. */
-  #pinning: Transcript | undefined;
+  readonly #chatRows = new Map<string, ChatRows>();
+  /** The rows that have the newest pinned message. */
+  #pinning: ChatRows | undefined;
   /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();
   readonly #waiting = new Set<Row>();
@@ -74,7 +74,7 @@ export class Stage {
   clear(): void {
     for (const row of [...this.#rows.keys(), ...this.#waiting]) this.#drop(row);
     this.#poll = undefined;
-    this.#transcripts.clear();
+    this.#chatRows.clear();
     this.#backfills.clear();
     this.#pinning = undefined;
     this.#showPinned();
@@ -97,16 +97,16 @@ export class Stage {
   async recall(read: (query: StoredQuery) => Promise<StoredPage>, source?: SourceMark): Promise<void> {
     const { types, hasPinned } = this.#view;
     const isWanted = (type: string): boolean => hasPinned && (!types || types.has(type));
-    const transcript = this.#transcriptOf(source);
+    const rows = this.#rowsOf(source);
     try {
       const pinned = isWanted("banner") ? await readPinned(read) : undefined;
       const poll = isWanted("poll") ? await readPoll(read) : undefined;
-      if (this.#transcripts.get(source?.videoId ?? "") !== transcript) return; // another chat has begun
+      if (this.#chatRows.get(source?.videoId ?? "") !== rows) return; // another chat has begun
       if (pinned?.message) {
         if (source) pinned.message.source = source;
-        transcript.recall(pinned);
-        const isNewest = transcript.pinned === pinned && !isLater(this.#pinning?.pinned, pinned);
-        if (isNewest) this.#pinning = transcript;
+        rows.recall(pinned);
+        const isNewest = rows.pinned === pinned && !isLater(this.#pinning?.pinned, pinned);
+        if (isNewest) this.#pinning = rows;
       }
       if (poll && !this.#poll) this.#add([poll], false, source);
       else this.#showPinned();
@@ -128,18 +128,16 @@ export class Stage {
   }
 
   #add(items: readonly (ShownMessage | "gap")[], isBackfill: boolean, source?: SourceMark): void {
-    const transcript = this.#transcriptOf(source);
+    const rows = this.#rowsOf(source);
     const now = performance.now();
     for (const item of items) {
-      const { pinned } = transcript;
+      const { pinned } = rows;
       const row: Row | undefined =
-        item === "gap"
-          ? { message: undefined, fate: {} }
-          : transcript.take(source ? { ...item, source } : item);
-      if (transcript.pinned && transcript.pinned !== pinned) this.#pinning = transcript;
+        item === "gap" ? { message: undefined, fate: {} } : rows.take(source ? { ...item, source } : item);
+      if (rows.pinned && rows.pinned !== pinned) this.#pinning = rows;
       if (!row) continue;
       const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
-      if (staysMs === 0) transcript.drop(row);
+      if (staysMs === 0) rows.drop(row);
       else if (this.#view.waits) this.#wait(row);
       else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
       else this.#rows.set(row, now + staysMs);
@@ -152,14 +150,14 @@ export class Stage {
     else this.#draw();
   }
 
-  #transcriptOf({ videoId }: { videoId: string } = { videoId: "" }): Transcript {
-    const known = this.#transcripts.get(videoId);
+  #rowsOf({ videoId }: { videoId: string } = { videoId: "" }): ChatRows {
+    const known = this.#chatRows.get(videoId);
     if (known) return known;
-    const made = new Transcript(this.#options.display, {
+    const made = new ChatRows(this.#options.display, {
       changed: (row) => this.#change(row),
       removed: (row) => this.#remove(row),
     });
-    this.#transcripts.set(videoId, made);
+    this.#chatRows.set(videoId, made);
     return made;
   }
 
@@ -291,7 +289,7 @@ export class Stage {
 
   #drop(row: Row): void {
     this.#remove(row);
-    this.#transcriptOf(row.message?.source).drop(row);
+    this.#rowsOf(row.message?.source).drop(row);
   }
 
   #remove(row: Row): void {

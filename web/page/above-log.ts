@@ -4,6 +4,7 @@
  */
 
 import { readPinned, readPoll } from "../chat/above.ts";
+import type { Row } from "../chat/chat-rows.ts";
 import { make } from "../chat/dom.ts";
 import { pollIdOf } from "../chat/draw.ts";
 import { drawPoll } from "../chat/draw-poll.ts";
@@ -11,7 +12,6 @@ import { paint } from "../chat/paint.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "../chat/stored.ts";
 import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts";
-import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
 import { moveFocus, setTabStop } from "./tab-stops.ts";
 

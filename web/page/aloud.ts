@@ -4,8 +4,8 @@
  * both hold for rows that have left the page, too.
  */
 import { isPaid } from "../chat/amounts.ts";
+import type { Row } from "../chat/chat-rows.ts";
 import { make } from "../chat/dom.ts";
-import type { Row } from "../chat/transcript.ts";
 
 const PAUSE_MS = 2000;
 /** Maximum paid messages that wait for their turn. */

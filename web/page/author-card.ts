@@ -3,10 +3,11 @@
  * highlight and to mute. A click on a name opens it, and so does Enter: Tab leads from the log to the last
  * name in view, the arrow keys up and down to other names, and those to the sides to the links of the words.
  */
+
+import { EVENTS } from "../chat/chat-rows.ts";
 import { find, make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { CHANNEL_ID } from "../chat/stored.ts";
-import { EVENTS } from "../chat/transcript.ts";
 import type { MarkKind, Marks } from "./marked-authors.ts";
 import { partOf } from "./root.ts";
 import { type Stored, StoredList } from "./stored-list.ts";

@@ -2,10 +2,10 @@
 import type { Featured, Init } from "../../client/index.ts";
 import { foldCase } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
+import { ChatRows, EVENTS, elementOf, type Row, redraw } from "../chat/chat-rows.ts";
 import { passes } from "../chat/filters.ts";
 import type { Display, ShownMessage } from "../chat/shown-message.ts";
 import { chatIn, type ShownChat, type StoredQuery } from "../chat/stored.ts";
-import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import { AboveLog } from "./above-log.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
@@ -63,7 +63,7 @@ export class Column {
   readonly #above: AboveLog;
   /** Undefined without a token. */
   readonly #featuring: Promise<Featuring> | undefined;
-  #transcript: Transcript;
+  #rows: ChatRows;
   #settings: Settings | undefined;
 
   constructor(options: ColumnOptions) {
@@ -84,7 +84,7 @@ export class Column {
       content,
       display,
       isShown: (row) => this.#isShown(row),
-      dropped: (row) => this.#transcript.drop(row),
+      dropped: (row) => this.#rows.drop(row),
     });
     const changed = (following: boolean): void => {
       this.#chat.dataset.following = String(following);
@@ -103,7 +103,7 @@ export class Column {
       root,
       log: this.#log,
       filter: () => storedBy(this.#settings),
-      restore: (message) => this.#transcript.restore(message, (row) => this.#past.aftermath.apply(row)),
+      restore: (message) => this.#rows.restore(message, (row) => this.#past.laterChanges.apply(row)),
       keep: (change) => {
         live.opened(this.#chat);
         this.#keep(change);
@@ -112,13 +112,13 @@ export class Column {
     const stored = {
       read: (query: StoredQuery, signal: AbortSignal) => this.#past.read(query, signal),
       readAsSaid: (query: StoredQuery, signal: AbortSignal) => this.#past.readAsSaid(query, signal),
-      apply: (row: Row) => this.#past.aftermath.apply(row),
+      apply: (row: Row) => this.#past.laterChanges.apply(row),
       isShown: (row: Row) => this.#isShown(row),
       isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && display.deleted !== "strike",
       open: (cursor: number) => this.#openAt(cursor),
-      isPinned: () => this.#transcript.pinned !== undefined,
+      isPinned: () => this.#rows.pinned !== undefined,
       showAbove: (pinned?: Row) => {
-        if (pinned) this.#transcript.recall(pinned);
+        if (pinned) this.#rows.recall(pinned);
         this.#showAbove();
       },
     };
@@ -126,7 +126,7 @@ export class Column {
     this.#above = new AboveLog(root, stored);
     card.serve(root, stored);
     this.#stats = new Stats(root, (id, name) => card.show(id, name, stored));
-    this.#transcript = this.#newTranscript();
+    this.#rows = this.#newRows();
     this.#latest.addEventListener("click", () => {
       this.#chat.focus({ preventScroll: true }); // the button is removed and would take the focus with it
       this.#follower.follow();
@@ -166,7 +166,7 @@ export class Column {
   #clear(videoId: string): void {
     this.#log.clear();
     this.#options.live.clear(this.#chat);
-    this.#transcript = this.#newTranscript();
+    this.#rows = this.#newRows();
     this.#above.begin();
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
@@ -217,8 +217,8 @@ export class Column {
     this.#showNews();
   }
 
-  #newTranscript(): Transcript {
-    return new Transcript(this.#options.display, {
+  #newRows(): ChatRows {
+    return new ChatRows(this.#options.display, {
       taken: (message) => {
         this.#stats.count(message);
         this.#above.take(message);
@@ -238,7 +238,7 @@ export class Column {
   #take(items: readonly (ShownMessage | "gap")[]): void {
     for (const item of items) {
       if (item !== "gap") this.#past.note(item);
-      const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
+      const row = item === "gap" ? { message: undefined, fate: {} } : this.#rows.take(item);
       if (row) this.#fresh.add(row);
     }
     if (this.#isMisplaced) this.#log.filter(true);
@@ -248,7 +248,7 @@ export class Column {
     live.came(this.#chat, this.#fresh.size);
     for (const row of this.#fresh)
       if (row.message && this.#isShown(row))
-        live.say(this.#chat, row, (said) => this.#past.aftermath.apply(said));
+        live.say(this.#chat, row, (said) => this.#past.laterChanges.apply(said));
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();
@@ -285,7 +285,7 @@ export class Column {
   #showAbove(): void {
     const { types, filters = {} } = this.#settings ?? {};
     const { marks, display } = this.#options;
-    const { pinned } = this.#transcript;
+    const { pinned } = this.#rows;
     const isShown =
       pinned?.message &&
       (!types || types.has("banner")) &&
@@ -312,7 +312,7 @@ export class Column {
 
   #redrawAll(): void {
     this.#keep(() => {
-      const { pinned } = this.#transcript;
+      const { pinned } = this.#rows;
       for (const row of [...this.#log.rows, ...(pinned ? [pinned] : [])]) this.#drawAgain(row);
     });
   }

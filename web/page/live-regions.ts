@@ -2,7 +2,7 @@
  * Lets a screen reader announce new rows only while they arrive slowly enough to be heard: all logs in view
  * share what it can say. If the reader has chosen to have messages read aloud, a voice of its own does it.
  */
-import type { Row } from "../chat/transcript.ts";
+import type { Row } from "../chat/chat-rows.ts";
 import type { Aloud } from "./aloud.ts";
 
 const WINDOW_MS = 3000;

@@ -3,10 +3,11 @@
  * ones, which were dropped to make place, when the reader scrolls down. `#beginning` marks the oldest stored
  * one.
  */
+
+import type { Row } from "../chat/chat-rows.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { AFTER_ALL, readStored, type ShownChat, type StoredPage, type StoredQuery } from "../chat/stored.ts";
-import type { Row } from "../chat/transcript.ts";
-import { Aftermath } from "./aftermath.ts";
+import { LaterChanges } from "./later-changes.ts";
 import { ask } from "./own-service.ts";
 import { partOf } from "./root.ts";
 import type { Log } from "./row-log.ts";
@@ -40,7 +41,7 @@ export class Past {
   readonly #older: HTMLButtonElement;
   readonly #beginning: HTMLElement;
   #shown: ShownChat = { videoId: "" };
-  aftermath = new Aftermath();
+  laterChanges = new LaterChanges();
   /** Aborts the current load. */
   #loads = new AbortController();
   #isLoading = false;
@@ -65,7 +66,7 @@ export class Past {
   /** Another chat is shown; `videoId` may be empty. */
   begin(videoId: string): void {
     this.#shown = { videoId };
-    this.aftermath = new Aftermath();
+    this.laterChanges = new LaterChanges();
     this.#hasMessages = false;
     this.filtered();
   }
@@ -73,14 +74,14 @@ export class Past {
   /** Its stream begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
   connected(shown: ShownChat, cursor: number, hasBackfill: boolean): void {
     this.#shown = shown;
-    this.aftermath.begin(cursor);
+    this.laterChanges.begin(cursor);
     this.#hasMessages ||= !hasBackfill;
     this.show();
   }
 
   note(message: ShownMessage): void {
     this.#hasMessages = true;
-    this.aftermath.note(message);
+    this.laterChanges.note(message);
   }
 
   /** The filters have changed. */
@@ -218,7 +219,7 @@ export class Past {
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
     const { videoId, chat } = this.#shown;
     const page = await this.readAsSaid(query, signal);
-    await this.aftermath.reach(videoId, page.messages, signal, chat);
+    await this.laterChanges.reach(videoId, page.messages, signal, chat);
     signal.throwIfAborted();
     return page;
   }

@@ -4,9 +4,9 @@
  * memory.
  */
 
+import { elementOf, type Row } from "../chat/chat-rows.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import type { Display } from "../chat/shown-message.ts";
-import { elementOf, type Row } from "../chat/transcript.ts";
 
 const MAX_FOLLOWING = 500;
 const MAX_READING = 1000;

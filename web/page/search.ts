@@ -4,9 +4,9 @@
  */
 
 import { foldCase } from "../../src/protocol/fold-case.ts";
+import type { Row } from "../chat/chat-rows.ts";
 import { find } from "../chat/dom.ts";
 import { CHANNEL_ID, type StoredPage, type StoredQuery } from "../chat/stored.ts";
-import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
 import { type Stored, StoredList, timeOf } from "./stored-list.ts";
 import { focusFirstSeen } from "./tab-stops.ts";

@@ -2,10 +2,11 @@
  * Figures of the chat, all of the whole room: the service's totals and its activity. Asked for and drawn only
  * while visible, but for the number of messages, which scripts may read at any time.
  */
+
+import { EVENTS } from "../chat/chat-rows.ts";
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { ShownChat } from "../chat/stored.ts";
-import { EVENTS } from "../chat/transcript.ts";
 import type { Chart } from "./chart.ts";
 import { type RoomFigures, readFigures } from "./room-figures.ts";
 import { partOf } from "./root.ts";

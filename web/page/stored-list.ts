@@ -1,9 +1,9 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
 import { foldCase } from "../../src/protocol/fold-case.ts";
+import type { Row } from "../chat/chat-rows.ts";
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "../chat/stored.ts";
-import type { Row } from "../chat/transcript.ts";
 import { inReadersZone } from "../chat/zone.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 

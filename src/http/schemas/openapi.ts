@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifySchema } from "fastify";
 import { VERSION } from "../../base/own-files.ts";
 import { wireJson } from "../../base/wire-json.ts";
-import { BACKFILL_MAX } from "../../serving/resume.ts";
+import { BACKFILL_MAX } from "../../serving/resume-or-backfill.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {

@@ -6,7 +6,7 @@ import { ERRORS } from "../../protocol/errors.ts";
 import { BADGES, GROUPS } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
-import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
+import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume-or-backfill.ts";
 import { Type } from "./json-schema.ts";
 import { MESSAGE_SCHEMAS, MessageFields, messageWith, orNull } from "./message-schemas.ts";
 

@@ -11,7 +11,7 @@ import { invalidRequest } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
-import { BACKFILL_MAX } from "../../serving/resume.ts";
+import { BACKFILL_MAX } from "../../serving/resume-or-backfill.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ViewerPlaces } from "../access/viewer-places.ts";

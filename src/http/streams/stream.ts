@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import type { BodySink } from "../../multiplex/multiplex.ts";
 import { invalidRequest } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { parseCursor } from "../../serving/resume.ts";
+import { parseCursor } from "../../serving/resume-or-backfill.ts";
 import { networkOf } from "../access/address-limit.ts";
 import { clientGone } from "../connections/client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";

@@ -4,7 +4,7 @@
  */
 import type { Chat, ChatType } from "../../protocol/chat.ts";
 import { typeOfChat } from "../../protocol/chat-key.ts";
-import { belongsTo, type CursorRange } from "../../serving/resume.ts";
+import { belongsTo, type CursorRange } from "../../serving/resume-or-backfill.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
 /** Those with a cursor, and recordings, get the rest even of a chat that has ended. */

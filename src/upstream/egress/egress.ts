@@ -145,7 +145,7 @@ export class Egress {
     videoId: string,
     signal: AbortSignal,
   ): Promise<Standing<{ chatType: ChatType; video: VideoFacts | undefined }>> {
-    const standing = await this.liveChat.find(videoId, { lane: "look", maxCooldownMs: 0, signal });
+    const standing = await this.liveChat.findChat(videoId, { lane: "look", maxCooldownMs: 0, signal });
     if (standing.is !== "there") return standing;
     const { is, start, video } = standing;
     return { is, chatType: start.chatType, video };

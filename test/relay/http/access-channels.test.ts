@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
-import { OriginAway } from "../../../src/origin/origin-away.ts";
+import { OriginAwayError } from "../../../src/origin/origin-away-error.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { type VideoChannelSources, VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { OpeningQueue } from "../../../src/rooms/opening/opening-queue.ts";
@@ -338,7 +338,7 @@ describe("the look at a video's page", () => {
   });
 
   for (const [why, failure] of [
-    ["its origin is away", new OriginAway("it does not answer")],
+    ["its origin is away", new OriginAwayError("it does not answer")],
     ["its address asks for too many videos", atCapacity("openings")],
   ] as const)
     it(`is repeated for the next client if it was not made because ${why}`, async () => {

@@ -317,7 +317,9 @@ for (const view of ["all", "top"] as const)
     upstream.fault({ on: "popout", times: 1, as: "bot" });
     const ids = chat.say(30);
     await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
-    assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
+    // A page in Top chat may leave out messages before the sixth.
+    const before = view === "all" ? ["gap"] : [];
+    assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 5), ...before, 6, "gap", ...numbers(27, 36)]);
   });
 
 describe("a page that no answer has followed", () => {
@@ -420,7 +422,8 @@ it("a computer sleeps between a page and the answer that follows it: a gap marks
   relay.computer.sleptMs = 60_000;
   const ids = chat.say(30);
   await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
-  assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
+  // The page in Top chat may leave out messages before the sixth.
+  assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 5), "gap", 6, "gap", ...numbers(27, 36)]);
 });
 
 it("an empty page without an answer before a restart does not show that the chat was read until then", async () => {

@@ -81,18 +81,4 @@ describe("a page in Top chat that shows a message of the room", () => {
       assert.deepEqual(sent(), numbers(21, 28));
     });
   }
-
-  it("does not hide a gap before it if the service stops before an answer follows it", async () => {
-    const { relay, chat, say } = await room({ hasDisk: true });
-    tokenLost({ chat });
-    relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 0 } }); // the refused one
-    relay.upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
-    await relay.requested("get_live_chat", { finished: true });
-    say(8); // the page shows 20 to 28 in Top chat
-    await relay.requested("get_live_chat");
-    await relay.restart();
-    const rows = await relay.stored(VIDEO);
-    const added = rows.slice(20).map(({ id, type }) => (type === "gap" ? "gap" : Number(id)));
-    assert.deepEqual(added, ["gap", 22, 24, 26, 28]);
-  });
 });

@@ -4,10 +4,11 @@
  * shown. Bounded: the newest decisions are kept, and older ones are read again for each page of older
  * messages.
  */
+
+import { type Row, replaceContent, targetOf } from "../chat/chat-rows.ts";
 import { pollIdOf } from "../chat/draw.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { AFTER_ALL, readStored, type ShownChat } from "../chat/stored.ts";
-import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
 import { ask } from "./own-service.ts";
 
 const MAX_KEPT = 10_000;
@@ -19,7 +20,7 @@ interface Decision {
   replacement?: ShownMessage;
 }
 
-export class Aftermath {
+export class LaterChanges {
   /** All that was decided after `#knownAfter`, by what it is about; the newest decision of each kind. */
   readonly #kept = new Map<string, Decision>();
   /** Older decisions about messages that were read. */

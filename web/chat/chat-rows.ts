@@ -35,7 +35,7 @@ interface Changes {
   removed(row: Row): void;
 }
 
-export class Transcript {
+export class ChatRows {
   /** The newest pinned message, until it is unpinned or deleted. The one before does not come back. */
   #pinned: Row | undefined;
   readonly #rows = new Map<string, Row>();

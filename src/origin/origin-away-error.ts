@@ -10,8 +10,8 @@ import { StoreError } from "../store/store-error.ts";
  * The origin cannot be reached, something else answers in its place, or it cannot answer for now. It is to an
  * edge what an unavailable store is to others: readers wait and try again. The message says what happened.
  */
-export class OriginAway extends StoreError {
-  override readonly name = "OriginAway";
+export class OriginAwayError extends StoreError {
+  override readonly name = "OriginAwayError";
 
   constructor(why: string, cause?: unknown) {
     super("unavailable", `the origin is away: ${why}`, { cause });
