@@ -87,6 +87,36 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     other.end("continuations-absent");
   });
 
+  for (const [width, height] of [
+    [390, 844],
+    [1280, 800],
+  ] as const)
+    it(`have a card whose buttons stay where they are when its messages come, ${width} px wide`, async () => {
+      const { page, chat } = pages;
+      const said = (id: string) => textAction(id, { ...ANN, text: "words ".repeat(20) });
+      chat.say([...Array.from({ length: 30 }, (_, at) => said(`a-${at}`)), badgedAction("new")]);
+      await page.setViewportSize({ width, height });
+      await visit();
+      await has("new");
+      const held = Promise.withResolvers<void>();
+      await page.route(/\/v1\/messages\?.*author=/, async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      await nameIn("new").click();
+      const buttons = page.locator("#author :is(.card-head, .card-buttons) :is(button, a)");
+      const places = () => buttons.evaluateAll((all) => all.map((each) => each.getBoundingClientRect()));
+      const before = await places();
+      held.resolve();
+      await words("31 messages in all that is kept.");
+      await page.locator("#author-badges li").first().waitFor();
+      assert.equal(before.length, 4);
+      assert.deepEqual(await places(), before);
+      await page.unroute(/\/v1\/messages\?.*author=/);
+      await page.keyboard.press("Escape");
+      await page.setViewportSize({ width: 1000, height: 700 });
+    });
+
   it("show their messages page by page", async () => {
     const { page, chat } = pages;
     chat.say(Array.from({ length: 150 }, (_, at) => textAction(`a-${at}`, ANN)));
@@ -130,7 +160,6 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.getByRole("button", { name: "Highlight" }).click();
     await page.keyboard.press("Escape");
     await nameIn("a").click();
-    await words("in all that is kept.");
     await page.getByRole("button", { name: "Mute" }).click();
     assert.equal(await page.locator("#author [value=hide]").getAttribute("aria-pressed"), "true");
     await page.keyboard.press("Escape");
@@ -188,7 +217,6 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("input[name=images]").uncheck();
     assert.equal((await addressOf(page)).searchParams.get("images"), "off");
     await nameIn("a").click();
-    await words("in all that is kept."); // the buttons move when the messages come
     await page.locator("#author [value=hide]").click();
     assert.deepEqual(await idsOf(page), ["b"]);
     await page.keyboard.press("Escape");
