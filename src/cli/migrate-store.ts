@@ -5,6 +5,7 @@ import { migrateStore } from "../store/open.ts";
 import type { Input } from "./flags.ts";
 import { plural } from "./plural.ts";
 import type { ProcessIo } from "./process-io.ts";
+import { refuseStoreName } from "./wrong-store.ts";
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
 export async function migrate(
@@ -14,7 +15,7 @@ export async function migrate(
   const say = (text: string) => stderr.write(`${COMMAND_NAME}: ${text}\n`);
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
     say(`${messages} of ${total} messages`),
-  );
+  ).catch(refuseStoreName);
   say(`${plural(rooms, "room")}, ${plural(messages, "message")}: done`);
   return 0;
 }

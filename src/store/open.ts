@@ -31,6 +31,9 @@ export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
 }
 
+/** The name alone is wrong, whatever is there: it is none, or of a kind that the caller cannot use. */
+export class StoreNameError extends StoreOpenError {}
+
 interface OpenedStore extends ObservedStore {
   readonly identity: StoreIdentity;
 }
@@ -106,14 +109,14 @@ export async function openNamedStore(name: string, ...args: Parameters<typeof op
 
 /** The path in `sqlite:<path>`. Throws `StoreOpenError`. */
 function pathIn(url: string): string {
+  if (url === "sqlite::memory:") throw new StoreNameError("sqlite::memory: is not a store: use memory:");
   const path = filePath(url);
   if (path === undefined) {
     const scheme = url.split(":", 1)[0]; // the rest may contain a password
-    throw new StoreOpenError(
+    throw new StoreNameError(
       `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
     );
   }
-  if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
   return path;
 }
 
@@ -150,7 +153,7 @@ export async function inspectStore(url: string): Promise<StoreSummary> {
 export async function backupStore(url: string, target: string): Promise<void> {
   const path = filePath(url);
   if (path === undefined)
-    throw new StoreOpenError(
+    throw new StoreNameError(
       `RELAY_STORE: only a sqlite: store has a file to be copied${storeKind(url) === "shared" ? "; for PostgreSQL, use pg_dump (docs/cluster.md)" : ""}`,
     );
   await backupFile(realPath(path), target);
@@ -169,7 +172,7 @@ export async function migrateStore(
 ): Promise<{ rooms: number; messages: number }> {
   const [source, target] = [from, to].map((url) => (storeKind(url) === "file" ? realPath(pathIn(url)) : url));
   if (source === target)
-    throw new StoreOpenError("<from> and <to> are the same store: name another, empty one to copy into");
+    throw new StoreNameError("<from> and <to> are the same store: name another, empty one to copy into");
   await using ends = new AsyncDisposableStack();
   const open = async (url: string, role: "from" | "to") =>
     ends.adopt(await openMigrationEnd(url, role), (end) => end.close());
@@ -180,7 +183,7 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
   const path = filePath(url);
   if (path !== undefined) return new SqliteMigrationEnd(realPath(path), role);
   if (storeKind(url) !== "shared")
-    throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
+    throw new StoreNameError(`<${role}>: must be sqlite:<path> or postgres://…`);
   const { PostgresMigrationEnd } = await import("./postgres/postgres-migration.ts");
   return await PostgresMigrationEnd.open(url, role);
 }

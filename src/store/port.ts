@@ -328,7 +328,8 @@ export const UNHELD = 10_000_000_000;
 /** The kinds of stores, by the URLs that name them. `open.ts` opens each. */
 const FORMS = {
   memory: /^memory:$/,
-  file: /^sqlite:(.+)$/s,
+  /** `:memory:` would be SQLite's own name for a store in memory, not a file. */
+  file: /^sqlite:(?!:memory:$)(.+)$/s,
   /** Several instances can share it. */
   shared: /^postgres(?:ql)?:\/\//,
 } as const;
