@@ -35,6 +35,8 @@ const NO_VIDEO = "the video's id is neither in the file nor in its name: add --v
 /** Number of messages that one step counts into the totals of a room. */
 const MESSAGES_AT_ONCE = 1000;
 
+type Reading = Parameters<typeof capturedBatches>[1];
+
 /** The result of one file. */
 interface Imported {
   videoId: string;
@@ -62,17 +64,22 @@ export async function importFiles(
   const isBlanking = values.RELAY_DELETED === "blank";
   const settings = { isBlanking, timeOfDay: timeOfDay(values.RELAY_TIMEZONE) };
   await using opened = new AsyncDisposableStack();
-  const store = opened.adopt(
-    await openNamedStore("RELAY_STORE", url, clock, telemetry, { file: { isBlanking } }),
-    (store) => store.close(),
-  );
+  const open = async (): Promise<AppenderParts> => {
+    const store = await openNamedStore("RELAY_STORE", url, clock, telemetry, { file: { isBlanking } });
+    opened.adopt(store, (store) => store.close());
+    return { store, settings, clock, telemetry };
+  };
+  let parts: Promise<AppenderParts> | undefined;
+  /** Once there is a chat to store: refused files alone make no store. */
+  const opening = () => (parts ??= open());
+  const reading = { timeOfDay: settings.timeOfDay, now: clock.now };
   const say = (line: string) => void io.stderr.write(`livechat-relay: ${line}\n`);
   let exitCode = 0;
   let isSaid = false;
   for (const path of paths) {
     let line: string;
     try {
-      line = summary(await importFile(path, video, { store, settings, clock, telemetry }, io));
+      line = summary(await importFile(path, video, reading, opening, io));
       if (!isSaid) say(KEPT);
       isSaid = true;
     } catch (error) {
@@ -91,16 +98,16 @@ export async function importFiles(
 async function importFile(
   path: string,
   video: string | undefined,
-  parts: AppenderParts,
+  reading: Reading,
+  opening: () => Promise<AppenderParts>,
   io: ProcessIo,
 ): Promise<Imported> {
-  const { settings, clock } = parts;
-  const reading = { timeOfDay: settings.timeOfDay, now: clock.now };
   const found = await stat(path).catch(() => undefined); // the reading says why
   if (found && !found.isFile() && !found.isDirectory()) throw new CaptureError(READ_ONCE);
   const first = await firstBatch(path, reading);
   const videoId = video ?? first.videoId ?? videoIdInName(path);
   if (videoId === undefined) throw new CaptureError(NO_VIDEO);
+  const parts = await opening();
   await using hold = await takeRoom(chatKey(videoId, first.chat), first.progress, parts);
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
@@ -114,7 +121,7 @@ async function importFile(
       imported.unread += unread;
       if (items.length === 0) continue;
       const position = tokenlessPosition(first.chat, panels);
-      const at = { position, startedAt: clock.monotonic(), capture: progress };
+      const at = { position, startedAt: parts.clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
       await keep();
     }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createWriteStream, readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
@@ -296,6 +296,14 @@ describe("import", () => {
       refusal,
       /exists already, with \d+ messages from another capture: .* import that one again\n$/,
     );
+  });
+
+  it("makes no store if it stores nothing", async (t) => {
+    const store = await temporaryFile(t);
+    const files = [await captured(t, `${VIDEO}.json`, "{}"), await captured(t, "no-id.live_chat.json")];
+    const { code } = await importing(store, ...files, "/no/such/file");
+    assert.equal(code, 1);
+    assert.deepEqual(await readdir(dirname(store)), []);
   });
 
   it("continues with the next file if one is not a capture, and gives the reason for each", async (t) => {
