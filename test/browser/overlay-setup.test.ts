@@ -123,7 +123,10 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
     await set("max", "0");
     assert.equal((await url()).search, "");
-    await problem("max").getByText("Not used: enter a number from 1 to 200.").waitFor();
+    await problem("max").getByText("Not used: enter a whole number from 1 to 200.").waitFor();
+    await set("max", "5.5");
+    assert.equal((await url()).search, "");
+    await problem("max").getByText("Not used: enter a whole number from 1 to 200.").waitFor();
     await set("hide", "@a,/(/");
     await problem("hide").getByText("hide=/(/ cannot be used: ( has no end.").waitFor();
   });

@@ -19,7 +19,7 @@ export interface Filters {
 
 /** Passes any filter: what moderators do, and the places of missing messages. */
 const PASSES: ReadonlySet<string> = new Set([...GROUPS.moderation, "gap"]);
-export const TIERS = { min: 1, max: 7 } as const;
+export const TIERS = { min: 1, max: 7, isWhole: true } as const;
 
 export function readFilters(parameters: Parameters): Filters {
   const kinds: readonly string[] = BADGES;
@@ -27,12 +27,12 @@ export function readFilters(parameters: Parameters): Filters {
   const refused = parameters.list("badges").filter((kind) => !kinds.includes(kind));
   if (refused.some((word) => word !== "on" && word !== "off"))
     parameters.refuse("badges", `use some of ${kinds.join(", ")}`);
-  const minTier = parameters.number("minTier", TIERS.min, TIERS.max, undefined);
+  const minTier = parameters.number("minTier", TIERS, undefined);
   const minAmount = amountIn(parameters, "minAmount");
   const only = parameters.oneOf("only", ["", "links"]);
   return {
     ...(badges.length > 0 && { badges }),
-    ...(minTier !== undefined && { minTier: Math.floor(minTier) }),
+    ...(minTier !== undefined && { minTier }),
     ...(minAmount && { minAmount }),
     ...(only && { only }),
   };

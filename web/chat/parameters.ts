@@ -6,6 +6,14 @@ import type { ShownMessage } from "./shown-message.ts";
 /** Takes a sentence about a value that cannot be used. */
 export type Warn = (words: string) => void;
 
+/** The numbers that a parameter takes. */
+export interface NumberRange {
+  min: number;
+  max: number;
+  /** A number of things: no fractions. */
+  isWhole?: true;
+}
+
 export class Parameters {
   readonly #query: URLSearchParams;
   readonly #warn: Warn;
@@ -27,12 +35,13 @@ export class Parameters {
     return found ?? otherwise;
   }
 
-  number<T>(name: string, min: number, max: number, otherwise: T): number | T {
+  number<T>(name: string, range: NumberRange, otherwise: T): number | T {
     const text = this.text(name);
     if (text === "") return otherwise;
     const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    this.refuse(name, `use a number from ${min} to ${max}`);
+    const { min, max, isWhole } = range;
+    if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;
+    this.refuse(name, `use ${wordsOf(range)}`);
     return otherwise;
   }
 
@@ -64,6 +73,10 @@ export class Parameters {
       .map((item) => item.trim())
       .filter((item) => item !== "");
   }
+}
+
+export function wordsOf({ min, max, isWhole }: NumberRange): string {
+  return `a ${isWhole ? "whole " : ""}number from ${min} to ${max}`;
 }
 
 const BY_GROUP: Readonly<Record<string, readonly string[]>> = GROUPS;

@@ -33,7 +33,7 @@ export const CHOICES = {
 
 /** Parameters that are numbers; the default of one without `usual` depends on others. */
 export const NUMBERS = {
-  max: { min: 1, max: 200, usual: 30 },
+  max: { min: 1, max: 200, isWhole: true, usual: 30 },
   fade: { min: 0, max: 24 * 60 * 60, usual: 0 },
   hold: { min: 0.1, max: 60 * 60, usual: 8 },
   backfill: { min: 0, max: 500 },
@@ -101,8 +101,8 @@ export function readOptions(overlay: URL, warn?: Warn): Options {
   const choice = <N extends keyof typeof CHOICES>(name: N): (typeof CHOICES)[N][number] =>
     parameters.oneOf<(typeof CHOICES)[N][number]>(name, CHOICES[name]);
   const number = (name: Exclude<keyof typeof NUMBERS, "backfill" | "minTier">): number => {
-    const { min, max, usual } = NUMBERS[name];
-    return parameters.number(name, min, max, usual);
+    const { usual, ...range } = NUMBERS[name];
+    return parameters.number(name, range, usual);
   };
   const since = Date.parse(parameters.text("since"));
   if (Number.isNaN(since) && parameters.text("since") !== "")
@@ -112,7 +112,7 @@ export function readOptions(overlay: URL, warn?: Warn): Options {
     parameters.refuse("currency", "use three letters such as EUR");
   const videoId = parameters.text("videoId").trim();
   const sound = parameters.text("sound");
-  const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
+  const backfill = parameters.number("backfill", NUMBERS.backfill, undefined);
   return {
     videoId,
     videoIds: videoId === "" ? parameters.list("videoIds") : [],
@@ -120,7 +120,7 @@ export function readOptions(overlay: URL, warn?: Warn): Options {
     all: choice("all") === "on",
     view: choice("view"),
     types: parameters.types(),
-    max: Math.floor(number("max")),
+    max: number("max"),
     fadeMs: number("fade") * 1000,
     holdMs: number("hold") * 1000,
     backfill: backfill === undefined ? undefined : Math.floor(backfill),

@@ -1,7 +1,7 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
 import { BADGES } from "../../../src/protocol/kinds.ts";
 import { make } from "../../chat/dom.ts";
-import { Parameters, type Warn } from "../../chat/parameters.ts";
+import { type NumberRange, Parameters, type Warn, wordsOf } from "../../chat/parameters.ts";
 import { chipOf, TypeBoxes } from "../../chat/type-boxes.ts";
 import { CHOICES, NUMBERS, readOptions } from "../options.ts";
 
@@ -83,10 +83,10 @@ export function optionField(
 
 /** An empty field is the default, which the field shows as its placeholder. */
 export function numberField(name: NumberName, label: string, hint: string, placeholder?: string): Field {
-  const { min, max, ...rest } = NUMBERS[name];
-  const usual = "usual" in rest ? rest.usual : undefined;
+  const range: NumberRange & { usual?: number } = NUMBERS[name];
+  const { min, max, isWhole, usual } = range;
   const input = make("input", {
-    ...{ name, type: "number", inputmode: "decimal", step: "any", min, max },
+    ...{ name, type: "number", inputmode: "decimal", step: isWhole ? 1 : "any", min, max },
     placeholder: placeholder ?? String(usual),
   });
   // A field also takes `.5` and `1e2`: the URL has the number as the overlay reads it.
@@ -98,11 +98,11 @@ export function numberField(name: NumberName, label: string, hint: string, place
     ...{ name, label, value },
     element: labelled(label, input, hint),
     show: (query) => {
-      const number = new Parameters(query).number(name, min, max, undefined);
+      const number = new Parameters(query).number(name, range, undefined);
       input.value = number === undefined ? "" : String(number);
     },
   };
-  return judged(field, () => (input.validity.valid ? "" : `Not used: enter a number from ${min} to ${max}.`));
+  return judged(field, () => (input.validity.valid ? "" : `Not used: enter ${wordsOf(range)}.`));
 }
 
 export function switchField(name: Choice, label: string): Field {
