@@ -62,6 +62,22 @@ describe("the first load of the viewer page", { skip: NO_CHROMIUM }, () => {
     await context.close();
   });
 
+  it("says without JavaScript that it needs it, as the other pages with controls do", async () => {
+    const { relay, browser } = pages;
+    const context = await browser.newContext({
+      javaScriptEnabled: false,
+      viewport: { width: 390, height: 844 },
+    });
+    const page = await context.newPage();
+    for (const path of ["/", "/probe", "/overlay/setup"]) {
+      await page.goto(relay.url + path);
+      assert.equal(await page.locator("noscript").innerText(), "This page needs JavaScript.");
+    }
+    await page.goto(`${relay.url}/overlay`); // it shows nothing to an audience
+    assert.equal((await page.locator("body").innerText()).trim(), "");
+    await context.close();
+  });
+
   it("has the chosen theme before its own script arrives", async () => {
     const { relay, browser } = pages;
     const context = await browser.newContext({ colorScheme: "light" });
