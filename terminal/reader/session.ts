@@ -95,6 +95,12 @@ function explained(error: ChatError, { server, token }: Access): CommandError {
       EXIT.failed,
       `${reason} (here: set RELAY_TOKEN, or name a file with --token-file)`,
     );
+  const { pathname } = new URL(server);
+  if (error.code === "NOT_FOUND" && pathname !== "/")
+    return new CommandError(
+      EXIT.failed,
+      `${reason} (here: is ${pathname}, the path in --server or RELAY_URL, right?)`,
+    );
   if (error.code !== "NETWORK") return new CommandError(EXIT.failed, reason);
   const untrusted = certificateTrouble(systemCode(error));
   if (untrusted) return new CommandError(EXIT.noService, `${server} cannot be asked: ${untrusted}`);

@@ -9,6 +9,7 @@ import { HttpOrigin } from "../../src/origin/http-origin.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";
+import { startRelay } from "../support/relay.ts";
 import { certificateFile, SELF_SIGNED } from "../support/self-signed.ts";
 
 const VIDEO = "no-service1";
@@ -37,6 +38,21 @@ describe("a command whose URL is answered, but not by the service, says that and
         assert.ok(error.startsWith(expected), error);
       });
     }
+  }
+});
+
+it("a URL with a path at which there is no service is named as the cause", async () => {
+  await using relay = await startRelay();
+  for (const [command, path] of [
+    [["rooms"], "/rooms"],
+    [["watch", VIDEO], "/x/y"],
+  ] as const) {
+    const { code, error } = await outcome([...command, "--server", `${relay.url}${path}`]);
+    assert.equal(code, 1);
+    assert.equal(
+      error,
+      `livechat-relay: NOT_FOUND: There is nothing at this path. (here: is ${path}, the path in --server or RELAY_URL, right?)\n`,
+    );
   }
 });
 
