@@ -68,6 +68,12 @@ describe("livechat-relay backup", () => {
       /not a store of livechat-relay/,
       1,
     ],
+    [
+      "a store that is not a database",
+      (path) => [`${path}y`, "--store", `sqlite:${import.meta.filename}`],
+      /: store \S+ is not an SQLite database: move it away, or name another file \(/,
+      1,
+    ],
     ["no file", () => [], /<file> is missing/, 2],
   ];
   for (const [what, args, line, expected] of wrong) {

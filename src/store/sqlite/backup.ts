@@ -6,6 +6,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { fileTrouble, MISSING, missing } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
 import { StoreError } from "../store-error.ts";
+import { unavailable } from "./sqlite-error.ts";
 import { APPLICATION_ID } from "./sqlite-schema.ts";
 
 /** All pages are copied in one step. With several steps, each write between two of them restarts the copy. */
@@ -80,7 +81,7 @@ function realPath(path: string): string {
 async function copy(path: string, part: string): Promise<void> {
   const source = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
-    if (source.prepare("pragma application_id").get()?.application_id !== APPLICATION_ID)
+    if (applicationOf(source, path) !== APPLICATION_ID)
       throw refused(path, "is not a store of livechat-relay");
     await backup(source, part, { rate: ALL_PAGES });
   } finally {
@@ -93,6 +94,15 @@ async function copy(path: string, part: string): Promise<void> {
     if (found !== "ok") throw refused(path, `is damaged: ${found}`);
   } finally {
     made.close();
+  }
+}
+
+/** Throws `StoreError` if the store, and not the copy, is at fault. */
+function applicationOf(source: DatabaseSync, path: string): unknown {
+  try {
+    return source.prepare("pragma application_id").get()?.application_id;
+  } catch (error) {
+    throw unavailable(error, path);
   }
 }
 
