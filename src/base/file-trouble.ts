@@ -27,6 +27,7 @@ const REASONS: Readonly<
     EROFS: "its disk is read-only: name a file on another one",
     ENOSPC: "its disk is full: free space on it",
     EISDIR: FOLDER,
+    EEXIST: "a file is where its folder should be: name another folder",
     ENOTDIR: (path) => `${dirname(path)} is not a folder: name another`,
   },
 };

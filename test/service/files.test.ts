@@ -65,6 +65,8 @@ describe("files", () => {
     const { code, error } = await outcome(["files", folder]);
     assert.equal(code, 1);
     assert.match(error, /^livechat-relay: [^\n]*cannot be written: [^\n]+\n$/);
+    const onFile = await outcome(["files", join(folder, "docs")]);
+    assert.match(onFile.error, /a file is where its folder should be: name another folder \(EEXIST\)\n$/);
     await mkdir(join(folder, "elsewhere/README.md"), { recursive: true });
     const inTheWay = await outcome(["files", join(folder, "elsewhere")]);
     assert.match(inTheWay.error, /^livechat-relay: \S+README\.md cannot be read: [^\n]+\n$/);
