@@ -8,8 +8,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, inTime } from "../../support/eventually.ts";
+import { several, withRoom } from "../../support/history.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
+import { ROOM } from "../../support/store-subject.ts";
 
 const VIDEO = "pipelined-1";
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15, tokens: "reusable" as const };
@@ -39,8 +41,8 @@ interface Client {
   handedOn(): number;
 }
 
-function dial(t: TestContext, bytes: string): Client {
-  const { hostname, port } = new URL(relay.url);
+function dial(t: TestContext, bytes: string, url = relay.url): Client {
+  const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   socket.on("error", () => {});
   let count = 0;
@@ -122,6 +124,52 @@ describe("requests behind an unanswered one", LIMIT, () => {
     t.after(() => socket.destroy());
     socket.write(session(VIDEO) + HEALTH);
     await eventually(true, () => stopping.upstream.requests.some(({ videoId }) => videoId === VIDEO));
+  });
+});
+
+describe("behind a download whose head is sent", LIMIT, () => {
+  const download = `GET /v1/messages?videoId=${ROOM}&limit=all&format=csv HTTP/1.1\r\n\r\n`;
+
+  /** A download of one message, of which nothing but the first line has come. */
+  async function halfDownloaded(t: TestContext) {
+    const { url, store } = await withRoom(t, several(1));
+    const { read } = store;
+    const asked = Promise.withResolvers<void>();
+    store.read = async (...part) => {
+      await asked.promise;
+      return read(...part);
+    };
+    const { socket, handedOn } = dial(t, download, url);
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk;
+    });
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    socket.on("end", resolve).on("close", () => resolve());
+    while (!received.includes("cursor,")) await once(socket, "data");
+    const allOnceClosed = async () => {
+      await inTime(closed, "the end of the connection");
+      return received;
+    };
+    return { socket, handedOn, goOn: asked.resolve, allOnceClosed };
+  }
+
+  it("a request is not begun: the download is completed, and the connection closes", async (t) => {
+    const { socket, handedOn, goOn, allOnceClosed } = await halfDownloaded(t);
+    socket.write(HEALTH);
+    await eventually(2, handedOn);
+    goOn();
+    const received = await allOnceClosed();
+    assert.deepEqual(statusesIn(received), ["200"]);
+    assert.match(received, /says 0.*\r\n0\r\n\r\n$/s);
+  });
+
+  it("bytes that are not HTTP are not answered within it: the connection closes", async (t) => {
+    const { socket, allOnceClosed } = await halfDownloaded(t);
+    socket.write("\0\0garbage\r\n\r\n");
+    const received = await allOnceClosed();
+    assert.deepEqual(statusesIn(received), ["200"]);
+    assert.doesNotMatch(received, /INVALID_REQUEST/);
   });
 });
 
