@@ -40,6 +40,23 @@ function hasShape(object: unknown): boolean {
   }
 }
 
+type Held = ReadonlyMap<string, WeakRef<object>>;
+
+/** References that keep none of these alive. */
+function heldOf(objects: Record<string, object>): Held {
+  return new Map(Object.entries(objects).map(([name, one]) => [name, new WeakRef(one)]));
+}
+
+/** The names of those that are still alive once all garbage is collected. */
+async function keptOf(held: Held): Promise<string[]> {
+  const alive = () => [...held].filter(([, one]) => one.deref()).map(([name]) => name);
+  for (let i = 0; i < 20 && alive().length > 0; i++) {
+    await turn();
+    collectGarbage();
+  }
+  return alive();
+}
+
 async function listening(t: TestContext, answer: (response: ServerResponse) => void): Promise<Server> {
   const server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -81,17 +98,29 @@ test("the listeners of a taken connection share a shape, which saves 400 bytes",
   assert.ok(hasShape(Reflect.get(socket, "_events")));
 });
 
+test("nothing of an answered request is kept while its connection is idle", LIMIT, async (t) => {
+  const given = Promise.withResolvers<Held>();
+  const inFlight = new InFlightRequests();
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
+    given.resolve(heldOf({ request, response }));
+    response.end();
+  };
+  const server = createServer(inFlight.listener(answer)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const client = dial(t, server);
+  client.write(REQUEST);
+  await once(client, "data");
+  assert.deepEqual(await keptOf(await given.promise), []);
+  assert.ok(!client.destroyed);
+});
+
 test("nothing of the request is kept once its socket is taken over", LIMIT, async (t) => {
-  const taken = Promise.withResolvers<{ socket: Socket; held: Map<string, WeakRef<object>> }>();
+  const taken = Promise.withResolvers<{ socket: Socket; held: Held }>();
   const server = await listening(t, (response) => {
     const { parser } = response.socket as Socket & { parser: object };
     response.writeHead(200);
-    const held = new Map(
-      Object.entries({ response, request: response.req, parser }).map(([name, one]) => [
-        name,
-        new WeakRef(one),
-      ]),
-    );
+    const held = heldOf({ response, request: response.req, parser });
     taken.resolve({
       socket: takeSocket(response)
         .on("error", () => {})
@@ -103,12 +132,7 @@ test("nothing of the request is kept once its socket is taken over", LIMIT, asyn
   client.write(REQUEST);
   const { socket, held } = await taken.promise;
   t.after(() => socket.destroy());
-  const alive = () => [...held].filter(([, one]) => one.deref()).map(([name]) => name);
-  for (let i = 0; i < 20 && alive().length > 0; i++) {
-    await turn();
-    collectGarbage();
-  }
-  assert.deepEqual(alive(), []);
+  assert.deepEqual(await keptOf(held), []);
   assert.ok(socket.writable && !socket.destroyed);
   const own = Object.getOwnPropertyNames(socket).filter((name) => Reflect.get(socket, name) !== null);
   assert.ok(!own.includes("parser") && !own.includes("_httpMessage"));
