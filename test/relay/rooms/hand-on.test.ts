@@ -1,5 +1,5 @@
 /**
- * Two instances on a shared store, in virtual time: rooms go to the one that can read them, and has less to
+ * A few instances on a shared store, in virtual time: rooms go to the one that can read them, and has less to
  * do, and what one remembers gives way to what the other has read.
  */
 import assert from "node:assert/strict";
@@ -15,9 +15,12 @@ import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
 /** A seed whose instances remember for 30 s that a video has no chat. */
 const REMEMBERS = 12;
 
+/** A seed whose instances, if there are three, all hear the notices of the store. */
+const ALL_HEAR = 6;
+
 /** `live`: the number of live rooms; beside them, the world has a replay and a recorded chat. */
-function twoInstances(seed = 1, live = 1) {
-  const world = new World({ seed, rooms: live + 2, instances: 2 });
+function instancesOf(count: number, seed = 1, live = 1) {
+  const world = new World({ seed, rooms: live + 2, instances: count });
   const [first, second] = world.instances;
   assert.ok(first && second && world.cluster);
   const { store } = world.cluster;
@@ -62,6 +65,8 @@ function twoInstances(seed = 1, live = 1) {
     },
   };
 }
+
+const twoInstances = (seed?: number, live?: number) => instancesOf(2, seed, live);
 
 /** At 20 s, both instances have a viewer of a room, and the first one reads it. `address`: one of its own. */
 async function roomOfFirst(seed?: number) {
@@ -434,6 +439,38 @@ test("an instance keeps a room that it has taken over for ten seconds, however m
   assert.ok(keptMs.length > 0);
   assert.ok(Math.min(...keptMs) >= 10_000, keptMs.join());
   await world.upstream.close();
+});
+
+/**
+ * An instance stops, whose rooms both others follow; `loads` are the numbers of rooms that the three read.
+ * How many of those rooms each of the others then reads.
+ */
+async function takenFromStopped(...loads: readonly [number, number, number]) {
+  const live = loads.reduce((sum, load) => sum + load);
+  const { world, first, second, watch, reads, until, opened } = instancesOf(3, ALL_HEAR, live);
+  const third = world.instances[2] ?? assert.fail();
+  const left = world.liveRooms.map(({ videoId }) => videoId);
+  const [ofFirst = [], ofSecond = [], ofThird = []] = loads.map((load) => left.splice(0, load));
+  const all = [[first, ofFirst] as const, [second, ofSecond] as const, [third, ofThird] as const];
+  await until(1000);
+  for (const [instance, own] of all) for (const videoId of own) watch(instance, videoId);
+  for (const [instance, own] of all) await opened(instance, own);
+  for (const follower of [second, third]) for (const videoId of ofFirst) watch(follower, videoId);
+  await until(20_000);
+  assert.ok(ofFirst.every((videoId) => reads(first, videoId)));
+  void first.restart(600_000);
+  await until(22_000);
+  await world.upstream.close();
+  return [second, third].map((follower) => ofFirst.filter((videoId) => reads(follower, videoId)).length);
+}
+
+test("the rooms of an instance that stops go to a follower that reads nothing, not to one that reads many", async () => {
+  assert.deepEqual(await takenFromStopped(4, 0, 14), [4, 0]);
+});
+
+test("the rooms of an instance that stops are shared by followers of which one reads hardly more", async () => {
+  const [one = 0, other = 0] = await takenFromStopped(8, 2, 4);
+  assert.ok(one > 0 && other > 0 && one + other === 8, `${one} and ${other}`);
 });
 
 test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
