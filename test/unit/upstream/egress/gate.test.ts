@@ -137,6 +137,21 @@ describe("fairness", () => {
     );
   });
 
+  it("starts other calls in turn with polls that can wait for four of them, then after three polls each", async () => {
+    const { clock, call, starts } = gateBench();
+    const asked = [call("first", { lane: "caller" })];
+    // When the first of them may start, five other calls can go before each.
+    const tolerance = { dueAt: 0, toleranceMs: 15 * 250 };
+    for (let i = 0; i < 10; i++) asked.push(call(`poll ${i}`, tolerance));
+    for (let i = 0; i < 4; i++) asked.push(call(`opening ${i}`, { lane: "opening", dueAt: -1000 }));
+    await clock.advance(5000);
+    await Promise.all(asked);
+    assert.equal(
+      starts.map(({ name }) => name[0]).join(" "),
+      ["f", "p o", "p o", "p p p o", "p p p o", "p p"].join(" "),
+    );
+  });
+
   it("lets the calls of an opening through between hundreds of overdue polls", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));
