@@ -1,14 +1,18 @@
-/** Followers of a room whose commits, notices and reads overtake each other. */
+/** Followers of a room whose commits, notices and reads overtake each other, and of its facts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Random } from "../../../simulator/random.ts";
 import { ENDED, type RoomEnd } from "../../../src/protocol/chat.ts";
+import { followFact } from "../../../src/store/facts.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import type { RoomRecord } from "../../../src/store/port.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import { Scheduler } from "../../harness/scheduler.ts";
+import { own } from "../../support/store-reading.ts";
+import { observe } from "../../support/store-subject.ts";
 
 const VIDEO = "followed-01";
 const BASE = 1000;
@@ -164,4 +168,37 @@ test("a follower that has everything is handed each batch by its commit, and rea
   }
   assert.deepEqual(seen, log.rows);
   assert.equal(log.reads, reads);
+});
+
+test("the standing of a chat is not read again by a look that finds it as it was", async (t) => {
+  const clock = new Scheduler(new Random(1));
+  const store = observe(memoryStore(clock), clock);
+  const hold = await own(store, VIDEO);
+  const write = (checkpoint: object) => store.append(hold, hold.head, [], JSON.stringify(checkpoint));
+  await write({ token: "t", absence: { is: "off", why: "it is off" }, capture: {} });
+  const { getRoom } = store;
+  let reads = 0;
+  store.getRoom = (key) => {
+    reads += 1;
+    return getRoom(key);
+  };
+  const followers = new Followers(clock);
+  const over = new AbortController();
+  t.after(() => over.abort());
+  const facts = followFact({ store, followers, clock }, VIDEO, "standing", over.signal);
+  assert.match(`${(await facts.next()).value?.value}`, /it is off$/);
+  const next = facts.next();
+  /** What a look finds in the checkpoint, and how often the standing was read until now. */
+  const look = async (mark: string) => {
+    followers.factChanged(VIDEO, "standing", mark);
+    await clock.advance(1000);
+    return reads;
+  };
+  assert.equal(await look('"is":"off","why":"it is off"'), 1);
+  assert.equal(await look('"is":"off","why":"it is off again"'), 2);
+  await write({ token: "t" });
+  assert.equal(await look(""), 3);
+  assert.equal((await next).value?.value, undefined);
+  void facts.next();
+  assert.equal(await look(""), 3);
 });
