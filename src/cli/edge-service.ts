@@ -39,8 +39,8 @@ export async function startEdge(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, closed, isKnown) =>
-      new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
+    (channel, watchers, isKnown) =>
+      new OriginChannelWatch(channel, { origin, clock, telemetry }, watchers, isKnown),
   );
   starting.defer(() => channels.close());
   const isBlanking = () => settings.isBlanking || origin.isBlanking;

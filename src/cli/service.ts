@@ -93,7 +93,7 @@ export async function startService(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
+    (channel, watchers, isKnown) => new ChannelWatch(channel, watching, watchers, isKnown),
   );
   starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.

@@ -8,6 +8,7 @@ import { withoutStop } from "../base/error-message.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { Broadcasts, type WatchedChannel, waitingOf } from "../rooms/channels/broadcasts.ts";
+import type { Watchers } from "../rooms/channels/watchers.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, liveIn, stateIn } from "./channel-lines.ts";
@@ -28,35 +29,26 @@ interface WatchParts {
 export class OriginChannelWatch implements WatchedChannel {
   readonly channel: string;
   readonly broadcasts = new Broadcasts();
+  readonly watchers: Watchers;
   readonly #parts: WatchParts;
-  readonly #closed: AbortSignal;
   readonly #wasKnown: boolean;
   /** The latest state that the origin has sent. */
   #latest: ChannelState | undefined;
-  readonly #unwatched = new AbortController();
-  #watchers = 0;
   /** The newest broadcast, once a watcher has read its chat to its end. */
   #ended: string | undefined;
   /** The newest broadcast, if its chat has come back since. */
   #returned: string | undefined;
 
   /** `wasKnown`: whether the origin has shown the channel before. */
-  constructor(channel: string, parts: WatchParts, closed: AbortSignal, wasKnown = false) {
+  constructor(channel: string, parts: WatchParts, watchers: Watchers, wasKnown = false) {
     this.channel = channel;
+    this.watchers = watchers;
     this.#wasKnown = wasKnown;
     this.#parts = parts;
-    this.#closed = AbortSignal.any([closed, this.#unwatched.signal]);
-    void this.#watch(this.#closed);
-  }
-
-  onUnwatched: (() => void) | undefined;
-
-  get isWatched(): boolean {
-    return this.#watchers > 0;
   }
 
   get isIdle(): boolean {
-    return !this.isWatched;
+    return this.watchers.count === 0;
   }
 
   get isKnown(): boolean {
@@ -65,15 +57,12 @@ export class OriginChannelWatch implements WatchedChannel {
 
   /** Adds a watcher. */
   join(): this {
-    this.#watchers += 1;
+    if (this.watchers.add()) void this.#watch(this.watchers.signal);
     return this;
   }
 
   [Symbol.dispose](): void {
-    this.#watchers -= 1;
-    if (this.isWatched) return;
-    this.#unwatched.abort("nobody waits");
-    this.onUnwatched?.();
+    this.watchers.remove();
   }
 
   get names(): readonly string[] {
@@ -98,7 +87,7 @@ export class OriginChannelWatch implements WatchedChannel {
     const latest = this.#latest;
     if (this.broadcasts.state?.videoId !== videoId) return;
     this.#wait(error);
-    after(this.#parts.clock, RETRY_MS, this.#closed, () => {
+    after(this.#parts.clock, RETRY_MS, this.watchers.signal, () => {
       if (this.broadcasts.state?.videoId === undefined && latest && this.#latest === latest)
         this.#announce(latest, false);
     });

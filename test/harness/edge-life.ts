@@ -60,8 +60,8 @@ export class EdgeLife implements OriginService {
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,
-      (channel, closed, isKnown) =>
-        new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
+      (channel, watchers, isKnown) =>
+        new OriginChannelWatch(channel, { origin, clock, telemetry }, watchers, isKnown),
     );
     this.videoChannels = originVideoChannels(origin, clock, this.rooms);
     this.clock = clock;

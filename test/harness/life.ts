@@ -117,7 +117,7 @@ export class Life implements OriginService {
     this.channels = new Channels(
       telemetry,
       settings.maxRooms,
-      (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
+      (channel, watchers, isKnown) => new ChannelWatch(channel, watching, watchers, isKnown),
     );
     this.peek = peek;
     this.clock = clock;

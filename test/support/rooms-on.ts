@@ -40,7 +40,7 @@ export async function roomsOn(
   const channels = new Channels(
     telemetry,
     settings.maxRooms,
-    (channel, closed, isKnown) => new ChannelWatch(channel, watching, closed, isKnown),
+    (channel, watchers, isKnown) => new ChannelWatch(channel, watching, watchers, isKnown),
   );
   const history = new History(store, clock);
   const recording = recorderOf({ rooms, channels, config, store, egresses, clock, telemetry });

@@ -28,6 +28,7 @@ import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening/opening-queue.ts";
 import { broadcastsInOrder, chosenBroadcast, type ListedBroadcast } from "./broadcast-choice.ts";
 import { Broadcasts, type WatchedChannel } from "./broadcasts.ts";
+import type { Watchers } from "./watchers.ts";
 
 /** How long to ignore a listed video that does not exist or was never a broadcast. */
 const NO_CHAT_MS = 600_000;
@@ -81,8 +82,8 @@ interface Trouble {
 export class ChannelWatch implements WatchedChannel {
   readonly channel: string;
   readonly broadcasts = new Broadcasts();
+  readonly watchers: Watchers;
   readonly #parts: ChannelWatchParts;
-  readonly #closed: AbortSignal;
   readonly #memory = new ChannelMemory();
   readonly #wasKnown: boolean;
   #names: Names = {};
@@ -100,7 +101,6 @@ export class ChannelWatch implements WatchedChannel {
    * By video, when its pages last showed that its chat goes on after an end. A later answer may end it again.
    */
   readonly #reopenedAt = new Map<string, number>();
-  #watchers = 0;
   /** The address of the first watcher, who may have left. */
   #address = "";
   /** The look that waits for its turn. */
@@ -111,27 +111,20 @@ export class ChannelWatch implements WatchedChannel {
   #absences = 0;
   /** Wakes the loop of looks. */
   #wake = () => {};
-  #unwatched = new AbortController();
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
 
   /** `wasKnown`: whether this instance has seen pages of the channel before. */
-  constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal, wasKnown = false) {
+  constructor(channel: string, parts: ChannelWatchParts, watchers: Watchers, wasKnown = false) {
     this.channel = channel;
+    this.watchers = watchers;
     this.#wasKnown = wasKnown;
     this.#parts = parts;
-    this.#closed = closed;
   }
-
-  get isWatched(): boolean {
-    return this.#watchers > 0;
-  }
-
-  onUnwatched: (() => void) | undefined;
 
   /** Whether nobody watches it, and the next look is due. */
   get isIdle(): boolean {
-    return !this.isWatched && this.#parts.clock.monotonic() >= this.#dueAt;
+    return this.watchers.count === 0 && this.#parts.clock.monotonic() >= this.#dueAt;
   }
 
   get isKnown(): boolean {
@@ -140,24 +133,20 @@ export class ChannelWatch implements WatchedChannel {
 
   /** Adds a watcher of this address, or network; empty if it is a recording. Disposing removes one. */
   join(address: string): this {
-    this.#watchers += 1;
     this.#queued?.add(address);
-    if (this.#watchers === 1) {
+    if (this.watchers.add()) {
       this.#address = address;
-      this.#unwatched = new AbortController();
-      const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
+      const { signal } = this.watchers;
       void background(`watch of ${this.channel}`, this.#parts, signal, () => this.#watch(signal));
     }
     return this;
   }
 
   [Symbol.dispose](): void {
-    this.#watchers -= 1;
-    if (this.isWatched) return;
-    this.#unwatched.abort("nobody waits");
-    // The abort has ended the first look.
+    this.watchers.remove();
+    if (this.watchers.count > 0) return;
+    // The end of the watch has ended the first look.
     if (!this.broadcasts.state && !this.broadcasts.refusal) this.#dueAt = Number.NEGATIVE_INFINITY;
-    this.onUnwatched?.();
   }
 
   /**
@@ -266,7 +255,7 @@ export class ChannelWatch implements WatchedChannel {
     const now = clock.monotonic();
     const known = this.#troubles.get(videoId) ?? {};
     const { waits = new LookWaits(settings, clock) } = known;
-    const nextAt = () => now + waits.next(this.#watchers > this.#recorders);
+    const nextAt = () => now + waits.next(this.watchers.count > this.#recorders);
     const nextLookAt =
       at ?? (known.nextLookAt === undefined || known.nextLookAt <= now ? nextAt() : known.nextLookAt);
     const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, nextLookAt, waits };

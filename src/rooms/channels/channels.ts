@@ -7,6 +7,7 @@ import { dropOldest } from "../../base/maps.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { WatchedChannel } from "./broadcasts.ts";
+import { Watchers } from "./watchers.ts";
 
 /** Channels to remember as known. */
 const MAX_KNOWN = 1000;
@@ -15,13 +16,11 @@ const MAX_UNKNOWN = 20;
 
 /** A watch of a channel that several watchers share. */
 interface SharedWatch extends WatchedChannel {
-  readonly isWatched: boolean;
+  readonly watchers: Watchers;
   /** Whether nobody watches it, and it is not kept for a watcher that returns. */
   readonly isIdle: boolean;
   /** Whether its pages have shown that the channel exists. Strangers choose the number of all others. */
   readonly isKnown: boolean;
-  /** Called each time its last watcher leaves. */
-  onUnwatched: (() => void) | undefined;
   /** Adds a watcher of this address. Disposing removes one. */
   join(address: string): this;
 }
@@ -46,18 +45,21 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
 
   /**
    * `maxRooms`: the maximum number of rooms, which also limits the number of channels. `begin`: creates the
-   * watch of a channel for its first watcher; it stops when `closed` aborts. `isKnown`: whether pages have
-   * shown the channel before.
+   * watch of a channel for its first watcher, with the count of them. `isKnown`: whether pages have shown the
+   * channel before.
    */
   constructor(
     telemetry: Telemetry,
     maxRooms: number,
-    begin: (channel: string, closed: AbortSignal, isKnown: boolean) => Watch,
+    begin: (channel: string, watchers: Watchers, isKnown: boolean) => Watch,
   ) {
-    this.#begin = (channel) => begin(channel, this.#closed.signal, this.#known.has(channel));
+    this.#begin = (channel) => {
+      const watchers = new Watchers(this.#closed.signal, () => this.#forgetUnknown());
+      return begin(channel, watchers, this.#known.has(channel));
+    };
     this.#max = maxRooms;
     telemetry.channels.watch(() =>
-      this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0),
+      this.#watches.values().reduce((count, { watchers }) => count + Number(watchers.count > 0), 0),
     );
   }
 
@@ -72,13 +74,14 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     const isNew = !this.#watches.has(channel);
     if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
     const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel));
-    watch.onUnwatched = () => this.#forgetUnknown();
     return watch.join(address);
   }
 
   /** Strangers choose the names of unknown channels: of those that nobody watches, the newest are kept. */
   #forgetUnknown(): void {
-    const unknown = [...this.#watches].filter(([, { isWatched, isKnown }]) => !isWatched && !isKnown);
+    const unknown = [...this.#watches].filter(
+      ([, { watchers, isKnown }]) => watchers.count === 0 && !isKnown,
+    );
     for (const [name] of unknown.slice(0, -MAX_UNKNOWN)) this.#watches.delete(name);
   }
 

@@ -152,7 +152,8 @@ describe("a channel at an edge", () => {
     const channels = new Channels(
       telemetry,
       1,
-      (channel, closed) => new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
+      (channel, watchers) =>
+        new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, watchers),
     );
     const watch = channels.watch(CHANNEL, "192.0.2.1");
     const state = await watch.broadcasts.known(new AbortController().signal);

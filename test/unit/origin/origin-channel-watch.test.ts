@@ -5,13 +5,13 @@ import { pino } from "pino";
 import type { Origin } from "../../../src/origin/origin.ts";
 import { OriginChannelWatch } from "../../../src/origin/origin-channel-watch.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
+import { Watchers } from "../../../src/rooms/channels/watchers.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 const CHANNEL = "@somebody";
 const LIVE = "live-video1";
-const never = new AbortController().signal;
 
 /** An origin's stream of the channel that says these lines, and then nothing more. */
 async function* saying(...lines: string[]): AsyncGenerator<string[]> {
@@ -21,7 +21,8 @@ async function* saying(...lines: string[]): AsyncGenerator<string[]> {
 
 function watch(clock: FakeClock, origin: Partial<Record<keyof Origin, () => unknown>>, log = silentLog) {
   const parts = { origin: origin as unknown as Origin, clock, telemetry: new Telemetry(log) };
-  return new OriginChannelWatch(CHANNEL, parts, never);
+  const watchers = new Watchers(new AbortController().signal, () => {});
+  return new OriginChannelWatch(CHANNEL, parts, watchers).join();
 }
 
 describe("the watch of a channel at an edge", () => {
