@@ -31,6 +31,8 @@ export class OriginRooms implements RoomSources {
   /** There is nothing to report: the origin counts this edge's streams as its viewers. */
   readonly ownership = { setViewers: () => {}, watchedForMs: async () => 0 };
   readonly isBlocked = false;
+  /** With the default of `RELAY_POLL_MAX_MS`: the origin does not say what it has. */
+  readonly longestIntervalMs = 13_500;
   readonly census = { viewers: 0 };
 
   constructor(parts: OriginRoomsParts) {

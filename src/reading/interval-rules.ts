@@ -51,6 +51,11 @@ export function intervalAfter(
   return Math.max(pollMinMs, Math.min(fullness > 1 ? clamped / fullness : wait, wait, filledMs));
 }
 
+/** The longest interval of a live chat, in milliseconds. */
+export function longestIntervalMs({ pollMinMs, pollMaxMs }: IntervalSettings): number {
+  return Math.max(pollMinMs, Math.min(pollMaxMs, LONG_WAIT_MS), LONG_WAIT_FACTOR * pollMaxMs);
+}
+
 /**
  * The interval before a call that may be answered `excessMs` later than is tolerated. It is shorter than
  * `intervalMs` if the answer would otherwise come too late for the upstream's window.

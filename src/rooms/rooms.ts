@@ -35,8 +35,8 @@ import { endAll, windDownAll } from "./stop.ts";
 const TICK_MS = 1000;
 /** How often the rooms forget the messages that the retention has deleted. */
 const FORGET_MS = 300_000;
-/** Within this time, a chat that can be read is read again: the longest interval, 13.5 s, and a call. */
-const READ_AGAIN_MS = 15_000;
+/** How long a call for a chat takes at most, if nothing fails. */
+const CALL_MS = 1500;
 const READ_STEP_MS = 250;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 export const MAX_WAITING_VIDEOS = 1000;
@@ -313,15 +313,15 @@ export class Rooms {
    * process reads the room, resolves when it must have been read.
    */
   async #readAgain(videoId: string): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, sources } = this.#parts;
     const askedAt = clock.monotonic();
+    const readBefore = askedAt + sources.longestIntervalMs + CALL_MS;
     const isUnread = () => {
       const { room, owned } = this.#entries.get(videoId) ?? {};
       if (!room || room.end || owned?.reading.isAwaited) return false;
       return !owned || owned.reading.readAt <= askedAt;
     };
-    while (isUnread() && clock.monotonic() - askedAt < READ_AGAIN_MS)
-      await clock.sleep(READ_STEP_MS, this.stopped);
+    while (isUnread() && clock.monotonic() < readBefore) await clock.sleep(READ_STEP_MS, this.stopped);
   }
 
   /**

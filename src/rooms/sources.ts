@@ -57,6 +57,8 @@ export interface RoomSources {
   readonly ownership: Pick<Ownership, "setViewers" | "watchedForMs">;
   /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
   readonly isBlocked: boolean;
+  /** The longest time between two polls of a live chat that can be read, in milliseconds. */
+  readonly longestIntervalMs: number;
   /**
    * Acquires the room of a video that is not open here, if its chat is there; or if it may come back, and a
    * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and

@@ -1,5 +1,6 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import { isOver } from "../protocol/chat.ts";
+import { longestIntervalMs } from "../reading/interval-rules.ts";
 import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
@@ -22,6 +23,10 @@ export class StoreBackedRooms implements RoomSources {
 
   get isBlocked(): boolean {
     return this.#parts.store.health.isBlocked;
+  }
+
+  get longestIntervalMs(): number {
+    return longestIntervalMs(this.#parts.settings);
   }
 
   acquire(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired> {

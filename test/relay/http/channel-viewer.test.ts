@@ -137,6 +137,22 @@ describe("a viewer of a channel", () => {
     }
   });
 
+  it("gets all that was said in its stream before the next one began, though its chat is polled seldom", async () => {
+    const settings = { RELAY_CHANNEL_MS: "2000", RELAY_POLL_MAX_MS: "40000" };
+    const { relay, visit, channel, live } = visited({}, { settings });
+    const first = channel.broadcast("live-first1", { chat: { ...CHAT, timeoutMs: 40_000 } });
+    const viewer = visit();
+    first.chat.say(2);
+    await relay.advance(MINUTE);
+    await relay.requested("get_live_chat", { finished: true });
+    first.chat.say(3);
+    const second = live("live-secon1");
+    second.chat.say(1);
+    await relay.advance(MINUTE);
+    viewer.news();
+    assert.deepEqual(viewer.ids, said(first.chat, second.chat));
+  });
+
   it("resumes in a finished stream with its remaining messages, and continues with today's", async () => {
     const { relay, visit, live, cutOff } = visited();
     const { first, cut } = await cutOff();
