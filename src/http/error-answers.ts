@@ -88,7 +88,7 @@ function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
 export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
   return (error: unknown): RelayError => {
     const known = knownError(error, FAULT_CODES[path]);
-    telemetry.requests.full(known);
+    telemetry.requests.atCapacity(known);
     if (known.code === "INTERNAL") telemetry.requests.failed(error, path);
     return known;
   };

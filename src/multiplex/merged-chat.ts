@@ -90,7 +90,7 @@ async function readChat(
       const mayPass = ERRORS[refusal.code].retry === "relay";
       // After its `init`, a client takes an error for the end of the chat. And what will be said again is
       // not buffered for a client that does not read.
-      const isSilent = mayPass && (writer.isBegun || multiplex.isFull);
+      const isSilent = mayPass && (writer.isBegun || multiplex.isBackPressured);
       if (!isSilent) multiplex.write(events.event("error", { videoId, ...refusal.body }));
       if (!mayPass) return outcome;
     }

@@ -41,8 +41,8 @@ export class Multiplex implements SinkOwner {
     return { chats: [...this.#branches].map(({ owner }) => owner?.about) };
   }
 
-  get isFull(): boolean {
-    return this.sink.isFull;
+  get isBackPressured(): boolean {
+    return this.sink.isBackPressured;
   }
 
   /** A sink for the viewer of one chat. `receive` gets the viewer's events, and writes them here. */
@@ -81,7 +81,7 @@ export class Multiplex implements SinkOwner {
   writeLatest(key: object, text: () => string | undefined): void {
     this.#latest ??= new Map();
     this.#latest.set(key, text);
-    if (!this.isFull) this.write();
+    if (!this.isBackPressured) this.write();
   }
 
   /**
@@ -93,7 +93,7 @@ export class Multiplex implements SinkOwner {
     await background("keepalives of a connection", parts, this.gone, async () => {
       while (!this.gone.aborted) {
         await pause(clock, keepaliveMs, this.gone);
-        if (this.isFull) continue;
+        if (this.isBackPressured) continue;
         for (const branch of [...this.#branches]) branch.owner?.keepalive();
         this.write(this.events.keepalive);
       }
@@ -111,7 +111,7 @@ export class Multiplex implements SinkOwner {
   drained(): void {
     this.write(); // the latest that waits
     for (const branch of [...this.#branches]) {
-      if (this.isFull) return;
+      if (this.isBackPressured) return;
       branch.owner?.drained();
       if (!branch.owner?.isReading) this.hadTurn(branch);
     }
@@ -148,8 +148,8 @@ export class Branch implements Sink {
     this.#multiplex.hadTurn(this);
   }
 
-  get isFull(): boolean {
-    return this.#multiplex.isFull;
+  get isBackPressured(): boolean {
+    return this.#multiplex.isBackPressured;
   }
 
   get isNext(): boolean {

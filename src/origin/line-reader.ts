@@ -23,17 +23,17 @@ export class LineReader {
   read(chunk: Buffer): string[] {
     const end = chunk.lastIndexOf(LINE_FEED);
     if (end < 0) {
-      this.#keep(chunk);
+      this.#keepRest(chunk);
       return [];
     }
     const text = Buffer.concat([...this.#rest, chunk.subarray(0, end)]).toString();
     this.#rest = [];
     this.#restBytes = 0;
-    if (end + 1 < chunk.length) this.#keep(chunk.subarray(end + 1));
+    if (end + 1 < chunk.length) this.#keepRest(chunk.subarray(end + 1));
     return text.split("\n");
   }
 
-  #keep(bytes: Buffer): void {
+  #keepRest(bytes: Buffer): void {
     this.#restBytes += bytes.length;
     if (this.#restBytes > MAX_LINE_BYTES) throw new OriginAwayError("a line of its answer is too long");
     this.#rest.push(bytes);

@@ -3,7 +3,7 @@
  */
 import { RelayError } from "./errors.ts";
 
-export interface FullRow {
+export interface CapacityRow {
   /** What the caller reads; a refusal that knows more says it itself. */
   message: string;
   /** What the operator can set: only the log names it. */
@@ -13,7 +13,7 @@ export interface FullRow {
 }
 
 /** Why the service takes no more for now: each CAPACITY has one of these causes. Metrics and logs name it. */
-export const FULL = {
+export const CAPACITY_CAUSES = {
   viewers: {
     message: "Too many viewers are connected.",
     setting: "RELAY_MAX_VIEWERS",
@@ -54,22 +54,22 @@ export const FULL = {
   },
   origin: { message: "The origin of this edge does not answer; try again shortly.", retryAfterMs: 5000 },
   stopping: { message: "The service is stopping; connect again.", retryAfterMs: 1000 },
-} as const satisfies Record<string, FullRow>;
+} as const satisfies Record<string, CapacityRow>;
 
-export type FullCause = keyof typeof FULL;
+export type CapacityCause = keyof typeof CAPACITY_CAUSES;
 
 /** The refusal of a service that takes no more. */
 export class CapacityError extends RelayError {
-  readonly full: FullCause;
+  readonly capacityCause: CapacityCause;
 
-  constructor(full: FullCause, message?: string, cause?: unknown) {
-    const { retryAfterMs, ...row }: FullRow = FULL[full];
+  constructor(capacityCause: CapacityCause, message?: string, cause?: unknown) {
+    const { retryAfterMs, ...row }: CapacityRow = CAPACITY_CAUSES[capacityCause];
     super("CAPACITY", message ?? row.message, { retryAfterMs, cause });
-    this.full = full;
+    this.capacityCause = capacityCause;
   }
 }
 
 /** That refusal. `message`: if more is known than the table says. */
-export function atCapacity(full: FullCause, message?: string, cause?: unknown): RelayError {
-  return new CapacityError(full, message, cause);
+export function atCapacity(why: CapacityCause, message?: string, cause?: unknown): RelayError {
+  return new CapacityError(why, message, cause);
 }

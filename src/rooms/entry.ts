@@ -264,9 +264,9 @@ export class VideoEntry {
     const opening: Opening = { done, result: unlessAborted(done, signal), giveUp, queued };
     opening.result.catch((error) => {
       if (this.#rooms.stopped.aborted) return; // the stop ended it
-      const isFull = isRefusal(error, "CAPACITY");
+      const isAtCapacity = isRefusal(error, "CAPACITY");
       const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
-      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
+      if (!isAtCapacity) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
       if (this.#state.name === "opening" && this.#state.opening === opening) this.#vacate();
@@ -292,7 +292,7 @@ export class VideoEntry {
     const acquire = () => this.#parts.sources.acquire(this.videoId, applicant, signal);
     signal.throwIfAborted();
     const first = await acquire();
-    return this.#keep(first.is === "absent" ? await this.#awaitOrRemember(first, acquire) : first);
+    return this.#keepRoom(first.is === "absent" ? await this.#awaitOrRemember(first, acquire) : first);
   }
 
   /**
@@ -315,7 +315,7 @@ export class VideoEntry {
     throw new ChatAbsent(absence);
   }
 
-  #keep(acquired: AcquiredRoom): Room {
+  #keepRoom(acquired: AcquiredRoom): Room {
     if (acquired.is === "ended") {
       const { room, leftMs } = acquired.ended;
       this.#state = { name: "ended", room, until: this.#in(leftMs) };

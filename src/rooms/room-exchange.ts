@@ -42,7 +42,7 @@ export class RoomExchange {
    */
   readonly #handedOn = new Map<ChatKey, number>();
   /** Until this time, on the monotonic clock, no room is handed on because of the load. */
-  #keepsUntil = 0;
+  #keepsRoomsUntil = 0;
 
   constructor(rooms: Rooms, parts: ExchangeParts) {
     this.#rooms = rooms;
@@ -120,10 +120,10 @@ export class RoomExchange {
     const now = clock.monotonic();
     for (const [key, at] of this.#handedOn) {
       const isBack = this.#rooms.entryOf(key)?.owned !== undefined;
-      if (isBack) this.#keepsUntil = now + IN_VAIN_MS;
+      if (isBack) this.#keepsRoomsUntil = now + IN_VAIN_MS;
       if (isBack || now > at + SETTLED_MS) this.#handedOn.delete(key);
     }
-    if (now < this.#keepsUntil) return undefined;
+    if (now < this.#keepsRoomsUntil) return undefined;
     const tooMany = await store.ownership.oneTooMany();
     if (tooMany !== undefined) this.#handedOn.set(tooMany, now);
     return tooMany;

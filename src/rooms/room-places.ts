@@ -21,7 +21,7 @@ export class RoomPlaces {
    * From now on, other chats leave these places free for recordings. So a recording is refused only if
    * recordings alone fill the limit.
    */
-  keepFor(reserve: Reserve): void {
+  setReserve(reserve: Reserve): void {
     this.#reserve = reserve;
   }
 

@@ -1,4 +1,4 @@
-/** A connection as its viewer sees it: full or not, drained, closed. It never throws. */
+/** A connection as its viewer sees it: back-pressured or not, drained, closed. It never throws. */
 import type { Form, Packet } from "./form.ts";
 
 /** One open connection, to which a viewer's bytes go. */
@@ -8,7 +8,7 @@ export interface Sink {
   /** `cursor`: with this packet, the client of a single chat has everything up to it. */
   write(packet: Packet, cursor?: number): void;
   /** Whether it takes no more for now, and a drain or its end follows. */
-  readonly isFull: boolean;
+  readonly isBackPressured: boolean;
   /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
   readonly isNext?: boolean;
   /** Ends the stream once the connection has taken everything written. */

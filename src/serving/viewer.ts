@@ -1,8 +1,8 @@
 /**
  * One connection to a room: a cursor, not a queue. `pump()` writes the room's chunks after the cursor, those
- * in memory at once and those of the store when they are read, until the sink is full or nothing is left. So
- * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
- * what its sink takes.
+ * in memory at once and those of the store when they are read, until the sink is back-pressured or nothing is
+ * left. So backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one
+ * chunk beyond what its sink takes.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { FactPlace } from "./fact-frames.ts";
@@ -32,7 +32,7 @@ export class Viewer implements SinkOwner {
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #clientCursor: number | undefined;
   #isReading = false;
-  /** A chunk from the store that met the full connection, and is the next to be written to it. */
+  /** A chunk from the store that met back-pressure, and is the next to be written to it. */
   #unsent: Chunk | undefined;
   /** The cursor at which it leaves; undefined if it stays to the end. */
   #last: number | undefined;
@@ -85,7 +85,7 @@ export class Viewer implements SinkOwner {
    */
   pump(): void {
     try {
-      while (this.#isOpen && !this.#isReading && !this.#sink.isFull) {
+      while (this.#isOpen && !this.#isReading && !this.#sink.isBackPressured) {
         if (this.#facts) this.#writeFacts(this.#facts);
         const chunk = this.#nextChunk();
         if (chunk === undefined) {
@@ -119,7 +119,7 @@ export class Viewer implements SinkOwner {
    * with unread bytes needs none.
    */
   keepalive(): void {
-    if (this.#sink.isFull) return;
+    if (this.#sink.isBackPressured) return;
     this.#write(this.feed.keepalive(this.#unreported));
     this.#clientCursor = this.#cursor;
   }
@@ -171,8 +171,8 @@ export class Viewer implements SinkOwner {
     read
       .then((chunk) => {
         this.#isReading = false;
-        // If the connection is full and others come first, the chunk is read again: waiting costs no memory.
-        if (!this.#sink.isFull || this.#sink.isNext) this.#unsent = chunk;
+        // Under back-pressure, if others come first, the chunk is read again: waiting costs no memory.
+        if (!this.#sink.isBackPressured || this.#sink.isNext) this.#unsent = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));

@@ -87,10 +87,10 @@ export function observed(
   /** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
   const probe = async () => {
     // On a disk that was full, a small write proves nothing.
-    const wasFull = !health.isAvailable && health.trouble === "the disk is full";
+    const wasDiskFull = !health.isAvailable && health.trouble === "the disk is full";
     using limit = new Deadline(clock, PROBE_LIMIT_MS);
     try {
-      await unlessAborted(operations.probeWrite(wasFull ? ENOUGH_BYTES : 0), limit.signal);
+      await unlessAborted(operations.probeWrite(wasDiskFull ? ENOUGH_BYTES : 0), limit.signal);
       return true;
     } catch {
       // `probeWrite` itself has already reported a failure.
@@ -104,7 +104,7 @@ export function observed(
     // A disk that fails must not cost the other metrics.
     freeBytes: async () => engine.freeBytes?.().catch(() => Number.NaN),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
-    isFull: () => health.isFull,
+    isStoreFull: () => health.isStoreFull,
   });
   const tallier = new Tallier(operations, clock, telemetry);
   /**

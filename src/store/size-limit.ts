@@ -20,7 +20,7 @@ const FREED_SHARE = 0.05;
 const KEPT_MS = 600_000;
 
 interface LimitedStore extends SizeLimited {
-  readonly health: Pick<StoreHealth, "isFull">;
+  readonly health: Pick<StoreHealth, "isStoreFull">;
 }
 
 /**
@@ -48,9 +48,9 @@ export async function runSizeLimit(
 
   async function check(): Promise<void> {
     let usedBytes = await store.usedBytes();
-    if (usedBytes < maxBytes && !health.isFull) return;
-    if (!health.isFull) telemetry.store.full(usedBytes, maxBytes);
-    health.isFull = true;
+    if (usedBytes < maxBytes && !health.isStoreFull) return;
+    if (!health.isStoreFull) telemetry.store.atLimit(usedBytes, maxBytes);
+    health.isStoreFull = true;
     while (usedBytes > (1 - FREED_SHARE) * maxBytes) {
       const entries = await store.pruneRooms(recorded(), KEPT_MS, STEP_ENTRIES);
       if (entries === 0) break;
@@ -60,7 +60,7 @@ export async function runSizeLimit(
       usedBytes = await store.usedBytes();
     }
     if (usedBytes >= maxBytes) return;
-    health.isFull = false;
+    health.isStoreFull = false;
     telemetry.store.belowLimit(displaced);
     displaced = 0;
   }

@@ -29,7 +29,7 @@ export class StoreHealth {
   readonly #failing = new Map<StoreOperation, number>();
   readonly #blockedRooms = new Set<ChatKey>();
   /** Whether the store has reached `RELAY_MAX_STORE_BYTES`. It works all the same. */
-  isFull = false;
+  isStoreFull = false;
   #trouble: StoreTrouble = "it failed";
   /** Damage stays, whatever else succeeds. */
   #isDamaged = false;

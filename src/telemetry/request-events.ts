@@ -1,6 +1,11 @@
 /** The events of requests that were refused or failed, in log and metrics. */
 import type { Counter } from "prom-client";
-import { CapacityError, FULL, type FullCause, type FullRow } from "../protocol/capacity.ts";
+import {
+  CAPACITY_CAUSES,
+  type CapacityCause,
+  CapacityError,
+  type CapacityRow,
+} from "../protocol/capacity.ts";
 import { ERRORS, type RelayError } from "../protocol/errors.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
@@ -8,9 +13,9 @@ import type { MetricMakers } from "./metric-makers.ts";
 export class RequestEvents {
   readonly #log: Logger;
   readonly #errors: Counter<"code">;
-  readonly #full: Counter<"cause">;
-  /** The number of refusals of a full service, by cause. */
-  readonly #refused = new Map<FullCause, number>();
+  readonly #atCapacity: Counter<"cause">;
+  /** The number of refusals with CAPACITY, by cause. */
+  readonly #refused = new Map<CapacityCause, number>();
 
   constructor(log: Logger, { all }: MetricMakers) {
     this.#log = log;
@@ -20,33 +25,33 @@ export class RequestEvents {
       "code",
       Object.keys(ERRORS),
     );
-    this.#full = all.counterBy(
+    this.#atCapacity = all.counterBy(
       "relay_capacity_refusals_total",
       "Requests, and chats of connections with several, that were refused with CAPACITY, by cause",
       "cause",
-      Object.keys(FULL),
+      Object.keys(CAPACITY_CAUSES),
     );
   }
 
   /** A request was answered with an error. Callers' mistakes are counted, but not logged. */
   refused(error: Pick<RelayError, "code">): void {
     this.#errors.inc({ code: error.code });
-    this.full(error);
+    this.atCapacity(error);
   }
 
   /**
-   * A request, or a chat of a connection that has several, was refused; counted if the service is full. The
+   * A request, or a chat of a connection that has several, was refused; counted if it is with CAPACITY. The
    * log has the first refusal for each cause, the tenth, the hundredth, and so on.
    */
-  full(error: object): void {
+  atCapacity(error: object): void {
     if (!(error instanceof CapacityError)) return; // or it is another service's: that one counts it
-    const { full } = error;
-    this.#full.inc({ cause: full });
-    const refused = (this.#refused.get(full) ?? 0) + 1;
-    this.#refused.set(full, refused);
-    const { message, setting }: FullRow = FULL[full];
+    const { capacityCause: cause } = error;
+    this.#atCapacity.inc({ cause });
+    const refused = (this.#refused.get(cause) ?? 0) + 1;
+    this.#refused.set(cause, refused);
+    const { message, setting }: CapacityRow = CAPACITY_CAUSES[cause];
     if (Number.isInteger(Math.log10(refused)))
-      this.#log.warn({ cause: full, refused, setting }, `at capacity: ${message}`);
+      this.#log.warn({ cause, refused, setting }, `at capacity: ${message}`);
   }
 
   /** A request failed by our fault; `route` is undefined if none matched. */

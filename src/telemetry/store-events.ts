@@ -94,7 +94,7 @@ interface StoreSource {
   /** Probes the store if it was unavailable. */
   isAvailable(): Promise<boolean>;
   /** Whether it has reached its limit of size. */
-  isFull(): boolean;
+  isStoreFull(): boolean;
 }
 
 export class StoreEvents {
@@ -230,7 +230,7 @@ export class StoreEvents {
   }
 
   /** The store has reached its limit of size. */
-  full(usedBytes: number, maxBytes: number): void {
+  atLimit(usedBytes: number, maxBytes: number): void {
     this.#log.warn(
       { usedBytes: Math.round(usedBytes), maxBytes },
       "the store is full (RELAY_MAX_STORE_BYTES): only recordings open chats, and the oldest rooms are deleted",
@@ -298,7 +298,7 @@ function createMetrics({ reading }: MetricMakers, source: () => StoreSource | un
     "relay_store_full",
     "Whether the store has reached RELAY_MAX_STORE_BYTES: only recordings open chats until enough is deleted",
     [],
-    (full) => full.set(source()?.isFull() ? 1 : 0),
+    (full) => full.set(source()?.isStoreFull() ? 1 : 0),
   );
   return {
     displaced: reading.counter(

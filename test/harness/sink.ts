@@ -27,7 +27,7 @@ export class SimulatedSink implements Sink {
   /** The total of written bytes. */
   written = 0;
   #isStalled = false;
-  #isFull = false;
+  #isBackPressured = false;
 
   constructor(form: BodyForm, take: (bytes: Buffer) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -46,11 +46,11 @@ export class SimulatedSink implements Sink {
     }
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    this.#isFull ||= this.#heldBytes >= HIGH_WATER_BYTES;
+    this.#isBackPressured ||= this.#heldBytes >= HIGH_WATER_BYTES;
   }
 
-  get isFull(): boolean {
-    return this.#isFull || this.closedBy !== undefined;
+  get isBackPressured(): boolean {
+    return this.#isBackPressured || this.closedBy !== undefined;
   }
 
   /** Whether its viewer has not yet taken everything that was written. */
@@ -77,8 +77,8 @@ export class SimulatedSink implements Sink {
   /** Takes all bytes that are held; those that follow only if it is not stalled. */
   sip(): void {
     this.#flush();
-    if (!this.#isFull || this.closedBy) return;
-    this.#isFull = false;
+    if (!this.#isBackPressured || this.closedBy) return;
+    this.#isBackPressured = false;
     this.#owner?.drained();
   }
 

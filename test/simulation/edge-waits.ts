@@ -3,7 +3,7 @@
  * one address, and in the queue of videos the newest of an address goes first, in turn with other addresses.
  * So while others flood the queue, an older video of an edge may get no turn in that time.
  */
-import { FULL } from "../../src/protocol/capacity.ts";
+import { CAPACITY_CAUSES } from "../../src/protocol/capacity.ts";
 
 /** The longest wait in the queue, as the documents promise. */
 const LONGEST_WAIT_MS = 30_000;
@@ -28,6 +28,6 @@ export class EdgeWaits {
   /** Whether a refusal in these words is due now to viewers of the video at edges. */
   explain(videoId: string, message: unknown): boolean {
     const refusedAt = this.#refusedAt.get(videoId) ?? Number.NEGATIVE_INFINITY;
-    return message === FULL.openings.message && this.#nowMs() - refusedAt < PASSED_ON_MS;
+    return message === CAPACITY_CAUSES.openings.message && this.#nowMs() - refusedAt < PASSED_ON_MS;
   }
 }

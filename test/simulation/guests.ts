@@ -154,7 +154,7 @@ function withDoor(service: OriginService): Life & { door: Door } {
 /** The cause of a refusal; if it is CAPACITY, the cause of that. */
 function codeOf(error: unknown): string {
   if (error instanceof ChatAbsent) return "NO_LIVE_CHAT";
-  if (error instanceof CapacityError) return error.full;
+  if (error instanceof CapacityError) return error.capacityCause;
   if (error instanceof RelayError) return error.code;
   return error instanceof UpstreamError ? error.fault : `${error}`;
 }

@@ -1,7 +1,7 @@
 /** The judges of a video's two chats: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FULL } from "../../src/protocol/capacity.ts";
+import { CAPACITY_CAUSES } from "../../src/protocol/capacity.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { EVERYTHING } from "../harness/filters.ts";
@@ -131,7 +131,7 @@ describe("the judge of refusals at edges", () => {
     waits.refused(`/v1/stream?videoId=${VIDEO}&details=true`, waitedMs);
     return { clock, waits };
   };
-  const { message } = FULL.openings;
+  const { message } = CAPACITY_CAUSES.openings;
 
   it("accepts one after the longest wait in the queue of videos", () => {
     assert.equal(refusedAfter(30_000).waits.explain(VIDEO, message), true);
@@ -146,7 +146,7 @@ describe("the judge of refusals at edges", () => {
   });
 
   it("objects to one for any other cause", () => {
-    assert.equal(refusedAfter(30_000).waits.explain(VIDEO, FULL.rooms.message), false);
+    assert.equal(refusedAfter(30_000).waits.explain(VIDEO, CAPACITY_CAUSES.rooms.message), false);
   });
 
   it("objects to one that comes later", () => {

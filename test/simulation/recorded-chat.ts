@@ -94,8 +94,8 @@ export function judgeRecordings(
     if (isOpen(videoId)) journal.violate("health", videoId, "its recording has ended before its chat");
   });
   whenever(recordings, "waits", (_recorded, error: unknown) => {
-    const full = error instanceof CapacityError ? error.full : undefined;
-    if (full && !TEMPORARY.includes(full))
+    const cause = error instanceof CapacityError ? error.capacityCause : undefined;
+    if (cause && !TEMPORARY.includes(cause))
       journal.violate("neighbours", RECORDED, `its recording is displaced: ${error}`);
   });
 }

@@ -78,12 +78,12 @@ export function tellStore(summary: StoreSummary, maxBytes: number, tell: Tell): 
       advice: "If the service runs as the folder's owner, give it the file (chown --reference=FOLDER FILE)",
     });
   if (freeBytes !== undefined && freeBytes < LOW_BYTES) {
-    const isFull = freeBytes < LEAST_BYTES;
+    const isDiskFull = freeBytes < LEAST_BYTES;
     tell({
-      state: isFull ? "fail" : "warn",
+      state: isDiskFull ? "fail" : "warn",
       of: "store",
       advice: "Free space, or lower RELAY_RETENTION_DAYS",
-      text: isFull
+      text: isDiskFull
         ? "its disk is full: the service cannot start"
         : `less than ${sizeOf(LOW_BYTES)} are free on its disk`,
     });

@@ -71,7 +71,7 @@ class KeySet implements KeySource {
     this.#url = url;
     this.#clock = clock;
     this.#telemetry = telemetry;
-    this.#keep().catch(() => {}); // rejects only once this is closed
+    this.#keepLoaded().catch(() => {}); // rejects only once this is closed
   }
 
   async find(kid: string | undefined): Promise<readonly VerifyingKey[]> {
@@ -96,7 +96,7 @@ class KeySet implements KeySource {
   }
 
   /** Until it is closed. */
-  async #keep(): Promise<void> {
+  async #keepLoaded(): Promise<void> {
     const { signal } = this.#closed;
     for (;;) {
       await retry(

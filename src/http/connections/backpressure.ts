@@ -1,6 +1,6 @@
 /**
- * The streams' connections under back-pressure: one that has been full for `stallMs` without a drain is cut,
- * and one whose stream has ended has as long for the rest. Until a connection is full, this costs it nothing.
+ * The streams' connections under back-pressure: one that has been so for `stallMs` without a drain is cut,
+ * and one whose stream has ended has as long for the rest. Until then, this costs a connection nothing.
  *
  * A viewer may be far behind: it costs one chunk, and loses nothing, because the rest is in the store. Test:
  * "a viewer that takes nothing costs one chunk". But it must keep a minimum pace: a client that takes less
@@ -27,28 +27,28 @@ interface Connection {
 
 export class Backpressure {
   readonly #telemetry: Telemetry;
-  /** The connections that are full, and those whose clients must take the rest of a stream that has ended. */
-  readonly #full: StayLimit<Connection>;
+  /** The back-pressured ones, and those whose clients must take the rest of a stream that has ended. */
+  readonly #undrained: StayLimit<Connection>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();
 
   /**
-   * `stallMs`: how long a connection may be full without a drain, in milliseconds; also at the end of its
-   * stream.
+   * `stallMs`: how long a connection may be under back-pressure without a drain, in milliseconds; also at the
+   * end of its stream.
    */
   constructor(parts: LoopParts, stallMs: number, stopped: AbortSignal) {
     this.#telemetry = parts.telemetry;
-    this.#full = new StayLimit(parts, stallMs, stopped, (full) => this.#cut(full));
+    this.#undrained = new StayLimit(parts, stallMs, stopped, (connection) => this.#cut(connection));
   }
 
-  /** The connection is full. If it already was, its time limit keeps running. */
+  /** The connection is under back-pressure. If it already was, its time limit keeps running. */
   filled(connection: Connection): void {
-    this.#full.add(connection);
+    this.#undrained.add(connection);
   }
 
   /** The connection has drained, or is closed. */
   emptied(connection: Connection): void {
-    this.#full.delete(connection);
+    this.#undrained.delete(connection);
   }
 
   /**
@@ -59,7 +59,7 @@ export class Backpressure {
     const { socket } = connection;
     this.#ending.add(socket);
     socket.once("close", () => this.#ending.delete(socket));
-    this.#full.add(connection);
+    this.#undrained.add(connection);
     socket.destroySoon();
   }
 

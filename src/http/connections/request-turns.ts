@@ -3,25 +3,25 @@
  * Any further one is refused with CAPACITY.
  */
 import { Semaphore } from "../../base/semaphore.ts";
-import { atCapacity, type FullCause } from "../../protocol/capacity.ts";
+import { atCapacity, type CapacityCause } from "../../protocol/capacity.ts";
 import type { RequestBound } from "../route-bounds.ts";
 
 export class RequestTurns {
   readonly #most: number;
-  readonly #full: FullCause;
+  readonly #refusedFor: CapacityCause;
   readonly #turns: Semaphore;
   #accepted = 0;
 
-  /** `full`: why further requests are refused. */
-  constructor({ atOnce, waiting }: RequestBound, full: FullCause) {
+  /** `refusedFor`: why further requests are refused. */
+  constructor({ atOnce, waiting }: RequestBound, refusedFor: CapacityCause) {
     this.#most = atOnce + waiting;
-    this.#full = full;
+    this.#refusedFor = refusedFor;
     this.#turns = new Semaphore(atOnce);
   }
 
   /** Runs the work of a request, some of it in a turn, or throws `RelayError` CAPACITY: the line is full. */
   async accept<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#accepted >= this.#most) throw atCapacity(this.#full);
+    if (this.#accepted >= this.#most) throw atCapacity(this.#refusedFor);
     this.#accepted += 1;
     try {
       return await work();

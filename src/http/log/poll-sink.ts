@@ -49,7 +49,7 @@ export class PollSink implements Sink {
     if (bytes.length > 0) this.#give(bytes, cursor); // a keepalive is empty
   }
 
-  get isFull(): boolean {
+  get isBackPressured(): boolean {
     return false;
   }
 

@@ -10,7 +10,7 @@ import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
-/** For endpoints that ask the store and can also say CAPACITY: its causes are in `FULL`. */
+/** For endpoints that ask the store and can also say CAPACITY: its causes are in `CAPACITY_CAUSES`. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
 /** Every endpoint that needs a right has these. */

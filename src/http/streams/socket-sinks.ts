@@ -1,7 +1,7 @@
 /**
  * The viewers' connections as sinks: a Node response, a bare socket if it could be taken, or a head alone.
- * The first two report to `Backpressure` when they are full, drained or ending. A broken connection counts as
- * a viewer that leaves.
+ * The first two report to `Backpressure` when they are back-pressured, drained or ending. A broken connection
+ * counts as a viewer that leaves.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -34,7 +34,7 @@ export class ResponseSink implements Sink {
     if (!this.#response.writableEnded && !this.#response.write(bytes)) this.#backpressure.filled(this);
   }
 
-  get isFull(): boolean {
+  get isBackPressured(): boolean {
     const { destroyed, writableEnded, writableNeedDrain } = this.#response;
     return destroyed || writableEnded || writableNeedDrain;
   }
@@ -61,7 +61,7 @@ export class ResponseSink implements Sink {
 /** A response that is over with its head: its viewer leaves without a byte. */
 export class HeadSink implements Sink {
   readonly form: BodyForm;
-  readonly isFull = true; // so the store is not read for it
+  readonly isBackPressured = true; // so the store is not read for it
 
   constructor(response: ServerResponse, form: BodyForm, onClosed: () => void) {
     this.form = form;
@@ -138,7 +138,7 @@ export class SocketSink implements Sink {
     if (this.socket.writable && !this.socket.write(bytes)) this.#backpressure.filled(this);
   }
 
-  get isFull(): boolean {
+  get isBackPressured(): boolean {
     return !this.socket.writable || this.socket.writableNeedDrain;
   }
 

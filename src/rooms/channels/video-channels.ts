@@ -192,14 +192,14 @@ export class VideoChannels {
     names.then(
       (found) => {
         this.learn(found);
-        this.#keep(answer, ANSWER_MS);
+        this.#keepAnswer(answer, ANSWER_MS);
       },
-      (error) => this.#keep(answer, isOfVideo(error) ? FAILED_MS : 0),
+      (error) => this.#keepAnswer(answer, isOfVideo(error) ? FAILED_MS : 0),
     );
     return answer;
   }
 
-  #keep(answer: Answer, ms: number): void {
+  #keepAnswer(answer: Answer, ms: number): void {
     const now = this.#clock.monotonic();
     answer.until = now + ms;
     answer.tookMs = now - answer.askedAt;

@@ -76,7 +76,7 @@ async function openInTurn(
   signal: AbortSignal,
 ): Promise<OpeningResult> {
   const isRecorded = parts.settings.recorded.has(videoId);
-  if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
+  if (parts.store.health.isStoreFull && !isRecorded) throw atCapacity("store");
   const wasOpen = stored.some(({ end }) => !isOver(end));
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";

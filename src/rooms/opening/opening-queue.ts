@@ -13,7 +13,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { Counts } from "../../base/key-counts.ts";
 import { LinkedList, type ListNode } from "../../base/linked-list.ts";
-import { atCapacity, type FullCause } from "../../protocol/capacity.ts";
+import { atCapacity, type CapacityCause } from "../../protocol/capacity.ts";
 import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { Turns } from "./turns.ts";
 
@@ -118,10 +118,10 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
 
   /**
    * Adds a video; its `turn` puts it in line. It counts for one of its addresses at a time. If that one has
-   * too many videos, it counts for another one; if there is none, it is displaced for the reason `full`, even
+   * too many videos, it counts for another one; if there is none, it is displaced for the reason `why`, even
    * before this returns. The service itself (`address` empty) never has too many.
    */
-  join(address: string, full: FullCause = "openings"): QueuedOpening<T> {
+  join(address: string, why: CapacityCause = "openings"): QueuedOpening<T> {
     const addresses = new Set([address]);
     const uncounted = [address];
     const displaced = new AbortController();
@@ -129,7 +129,7 @@ export class OpeningQueue<T extends Disposable = OpeningTurn> {
     let wait: Wait<T> | undefined;
     const countForNext = () => {
       const next = uncounted.pop();
-      if (next === undefined) displaced.abort(atCapacity(full));
+      if (next === undefined) displaced.abort(atCapacity(why));
       else counted = next === "" ? undefined : this.#count(next, countForNext);
     };
     countForNext();

@@ -30,7 +30,7 @@ export interface RecorderParts {
   /** The recordings of each video: its own, and those of channels while they read it. */
   recorded: Counts<string>;
   store: ObservedStore;
-  egresses: Pick<EgressPool, "witness" | "call" | "keepFor">;
+  egresses: Pick<EgressPool, "witness" | "call" | "setReserve">;
   clock: Clock;
   telemetry: Telemetry;
   settings: HiddenSettings & {

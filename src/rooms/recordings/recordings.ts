@@ -58,7 +58,7 @@ export class Recordings {
     this.#fixed = new Set(fixed);
     const { rooms, egresses, recorded } = parts;
     const reserve = { places: () => this.#unopened, isFor: (videoId: string) => recorded.has(videoId) };
-    for (const shared of [rooms.places, egresses]) shared.keepFor(reserve);
+    for (const shared of [rooms.places, egresses]) shared.setReserve(reserve);
     parts.telemetry.recordings.watch(() => this.#running.values().map(({ report }) => report.state));
   }
 

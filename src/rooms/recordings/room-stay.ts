@@ -92,7 +92,7 @@ class NullSink implements Sink {
   /** Resolves when the room closes it. */
   readonly ended: Promise<void>;
   readonly form = FORMS.sse.plain.bare;
-  readonly isFull = false;
+  readonly isBackPressured = false;
   readonly #close: () => void;
   #owner: SinkOwner | undefined;
 

@@ -27,7 +27,7 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
 /** The size of SQLite's shared memory at first. If a disk lacks it, SQLite says only that the disk failed. */
 const SHARED_MEMORY_BYTES = 32 * 1024;
 
-function isFull(path: string): boolean {
+function isDiskFull(path: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(dirname(path));
     return bavail * bsize < SHARED_MEMORY_BYTES;
@@ -94,7 +94,7 @@ export function unavailable(error: unknown, path: string, what = "store"): Store
   if (error instanceof StoreError) return error;
   const reason = messageOf(error);
   const code = resultCode(error);
-  const [trouble, known] = ADVICE[(code === IO && isFull(path) ? FULL : code) ?? 0] ?? [
+  const [trouble, known] = ADVICE[(code === IO && isDiskFull(path) ? FULL : code) ?? 0] ?? [
     "it failed",
     "failed",
   ];

@@ -126,7 +126,7 @@ export class EgressPool {
   }
 
   /** From now on other chats leave room for these. */
-  keepFor(reserve: Reserve): void {
+  setReserve(reserve: Reserve): void {
     this.#reserve = reserve;
   }
 

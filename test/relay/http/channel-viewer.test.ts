@@ -257,7 +257,7 @@ describe("a viewer of a channel", () => {
     viewer.sink.stall();
     stream.chat.say(20);
     await relay.advance(MINUTE);
-    assert.ok(viewer.sink.isFull);
+    assert.ok(viewer.sink.isBackPressured);
     const { heldBytes } = viewer.sink;
     for (let changes = 0; changes < 20; changes++) {
       stream.reschedule(from((60 + changes) * MINUTE));

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
-import { atCapacity, FULL, type FullCause } from "../../../src/protocol/capacity.ts";
+import { atCapacity, CAPACITY_CAUSES, type CapacityCause } from "../../../src/protocol/capacity.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { type Answer, ask } from "../../support/api.ts";
 import { startRelay } from "../../support/relay.ts";
@@ -35,15 +35,15 @@ for (const [settings, method, path, init] of REFUSED)
     assert.doesNotMatch(body.message ?? assert.fail("no message"), /RELAY_/);
   });
 
-for (const cause of Object.keys(FULL) as FullCause[])
+for (const cause of Object.keys(CAPACITY_CAUSES) as CapacityCause[])
   it(`CAPACITY because of ${cause} names its setting in the log alone`, () => {
     const log: string[] = [];
     const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
     const error = atCapacity(cause);
     assert.doesNotMatch(error.message, /RELAY_/);
-    telemetry.requests.full(error);
+    telemetry.requests.atCapacity(error);
     const [line = ""] = log;
-    const { setting } = { setting: undefined, ...FULL[cause] };
+    const { setting } = { setting: undefined, ...CAPACITY_CAUSES[cause] };
     assert.equal(JSON.parse(line).setting, setting);
     if (setting !== undefined) assert.match(setting, /^RELAY_/);
   });

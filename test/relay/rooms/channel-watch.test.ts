@@ -350,7 +350,7 @@ describe("channels that nobody knows", () => {
     const watchers = flood(watcher, 2000, () => "flood");
     await relay.advance(1000);
     const refused = watchers.flatMap(({ error }) => (error instanceof CapacityError ? [error] : []));
-    const displaced = refused.filter(({ full }) => full === "channels");
+    const displaced = refused.filter(({ capacityCause }) => capacityCause === "channels");
     assert.ok(displaced.length >= 900, `${displaced.length} of 2,000 were displaced`);
     const [again] = flood(watcher, 1, () => "another");
     await relay.advance(30_000);

@@ -243,7 +243,7 @@ describe("a viewer at an edge with a cursor of a replay gets the replay", () => 
     const newcomer = relay.visit({ videoId: VIDEO }, life.rooms);
     const beside = await relay.refusal({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
     assert.ok(beside instanceof CapacityError);
-    assert.deepEqual([beside.code, beside.full, beside.retryAfterMs], ["CAPACITY", "live", 1000]);
+    assert.deepEqual([beside.code, beside.capacityCause, beside.retryAfterMs], ["CAPACITY", "live", 1000]);
     assert.match(beside.message, /live chat is still open/);
     assert.equal((await newcomer.ended())?.event, "end");
     assert.equal(newcomer.init.chatType, "liveChatRenderer");

@@ -21,7 +21,7 @@ const MISSED = 50;
 /** A connection that takes everything and counts the writes. */
 class CountingSink implements Sink {
   readonly form = FORMS.sse.plain.bare;
-  readonly isFull = false;
+  readonly isBackPressured = false;
   writes = 0;
   write(): void {
     this.writes += 1;

@@ -155,9 +155,9 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
     it(`is cut if it stays full for the limit, whatever is written meanwhile: ${name}`, async (t) => {
       const { sink, socket } = await connected(t, open);
       await clock.advance(2 * STALL_MS);
-      assert.equal(sink.isFull, false);
+      assert.equal(sink.isBackPressured, false);
       await fill(sink, socket);
-      assert.equal(sink.isFull, true);
+      assert.equal(sink.isBackPressured, true);
       await clock.advance(STALL_MS / 2);
       sink.write(sink.form.keepalive);
       await clock.advance(STALL_MS / 2 - 1);
@@ -212,7 +212,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
       const { sink, socket } = await connected(t, open);
       await fill(sink, socket);
       sink.end();
-      assert.equal(sink.isFull, true);
+      assert.equal(sink.isBackPressured, true);
       sink.write(sink.form.keepalive); // its room does not know yet that it is over
       await clock.advance(STALL_MS - 1);
       assert.equal(socket.destroyed, false, "before its time");

@@ -119,15 +119,15 @@ describe("a store at its limit of size", () => {
     const { clock, store, metric } = limit;
     await fill(store, "first", 3000, 0); // so small that a step frees about 5 % of the limit
     await clock.advance(CHECK_MS);
-    assert.deepEqual([store.health.isFull, await metric("relay_store_full")], [false, 0]);
+    assert.deepEqual([store.health.isStoreFull, await metric("relay_store_full")], [false, 0]);
     await fill(store, "second", 2400, 900);
     await clock.advance(CHECK_MS);
     // Both are too young to be deleted.
-    assert.deepEqual([store.health.isFull, await metric("relay_store_full")], [true, 1]);
+    assert.deepEqual([store.health.isStoreFull, await metric("relay_store_full")], [true, 1]);
     assert.deepEqual(await counts(store, "first", "second"), [3000, 2400]);
     assert.equal(await store.isReady(), true);
     await clock.advance(11 * MINUTES_MS);
-    assert.deepEqual([store.health.isFull, await metric("relay_store_full")], [false, 0]);
+    assert.deepEqual([store.health.isStoreFull, await metric("relay_store_full")], [false, 0]);
     const [first = 0, second] = await counts(store, "first", "second");
     assert.ok(first < 3000 && first > 0, `${first} messages`);
     assert.equal(second, 2400);
@@ -153,7 +153,7 @@ describe("a store at its limit of size", () => {
     const [before, gone, left = 0] = await counts(store, "recorded", "stranger", "also-recorded");
     assert.deepEqual([before, gone], [0, 0]);
     assert.ok(left > 0 && left < LARGE, `${left} messages`);
-    assert.equal(store.health.isFull, false);
+    assert.equal(store.health.isStoreFull, false);
   });
 
   it("does nothing without a limit", async () => {

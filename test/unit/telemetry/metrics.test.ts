@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { FULL } from "../../../src/protocol/capacity.ts";
+import { CAPACITY_CAUSES } from "../../../src/protocol/capacity.ts";
 import { ERRORS } from "../../../src/protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { DropReason } from "../../../src/telemetry/action-events.ts";
@@ -80,7 +80,7 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   },
   relay_rooms_failed_total: { code: Object.keys(ERRORS) },
   relay_request_errors_total: { code: Object.keys(ERRORS) },
-  relay_capacity_refusals_total: { cause: Object.keys(FULL) },
+  relay_capacity_refusals_total: { cause: Object.keys(CAPACITY_CAUSES) },
   relay_messages_total: { type: MESSAGE_TYPES },
   relay_egress_moves_total: {
     egress: EGRESS,
