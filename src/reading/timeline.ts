@@ -201,8 +201,8 @@ export class ReadingTimeline {
   }
 
   /**
-   * The batches of the pages, if no answer follows them. They count as whole, also in Top chat: else a gap
-   * would be told at the end of many chats, whose last token is refused before a page says that they are over.
+   * The batches of the pages, if no answer follows them. They count as whole, also in Top chat: else many
+   * chats would end with a gap, because their last token is refused before a page says that they are over.
    */
   pagesAlone(): readonly ReadBatch[] {
     return toBatches(this.#allPages);
