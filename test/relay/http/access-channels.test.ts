@@ -386,7 +386,7 @@ describe("the look at a video's page", () => {
     const channels = new VideoChannels(sources, openings, new FakeClock(), stopped.signal);
     const asked = channels.isVideoOf(MINE, ["@mine"], address, never);
     setImmediate(() => stopped.abort());
-    await assert.rejects(asked, { code: "CAPACITY", full: "stopping" });
+    await assert.rejects(asked, { code: "CAPACITY", capacityCause: "stopping" });
   });
 
   it("is forgotten, the oldest first, before its memory grows without end", async () => {

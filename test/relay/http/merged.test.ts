@@ -211,7 +211,7 @@ describe("several chats on one connection", () => {
       await relay.advance(1);
     }
     await relay.advance(45_000); // all are refused: none of them waits for its turn any more
-    assert.throws(() => open(25), { code: "CAPACITY", full: "openings" });
+    assert.throws(() => open(25), { code: "CAPACITY", capacityCause: "openings" });
     open(25, "another");
     sinks[0]?.leave();
     await relay.advance(1);

@@ -191,7 +191,7 @@ it("a connection with several chats is refused if they cannot all open in time; 
     Array.from({ length: 20 }, (_, i) => `waits-${String(20 * line + i).padStart(5, "0")}`);
   const { rooms } = relay;
   const lines = Array.from({ length: 25 }, (_, line) => rooms.reserveOpenings(twenty(line), "flood"));
-  const refused = { code: "CAPACITY", full: "openings" };
+  const refused = { code: "CAPACITY", capacityCause: "openings" };
   assert.throws(() => rooms.reserveOpenings(twenty(25), "flood"), refused);
   rooms.reserveOpenings(["is-open-now"], "flood");
   rooms.reserveOpenings(twenty(25), "another");
