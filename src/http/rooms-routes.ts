@@ -1,4 +1,7 @@
-/** `GET /v1/rooms`: lists the stored rooms. `GET /v1/rooms/{videoId}`: shows one of them, with its totals. */
+/**
+ * `GET /v1/rooms`: lists the stored rooms, the same ones for everybody with the right. `GET
+ * /v1/rooms/{videoId}`: shows one of them, with its totals.
+ */
 import type { FastifyInstance } from "fastify";
 import { SharedWork } from "../base/shared-work.ts";
 import { wireJson } from "../base/wire-json.ts";

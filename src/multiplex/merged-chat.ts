@@ -2,8 +2,9 @@
  * The chats of a merged connection. The chat of a video enters its room, and enters it again after a failure
  * that may pass. The chats of a channel follow one another.
  */
-import { type ChannelPlace, laterOf, mergedIdOf } from "../protocol/cursor-vector.ts";
+
 import { ERRORS } from "../protocol/errors.ts";
+import { type ChannelPlace, laterOf, mergedIdOf } from "../protocol/merged-id.ts";
 import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { type ChannelParts, type ChannelRequest, ChannelViewer } from "./channel-viewer.ts";
 import { ChatWriter } from "./chat-writer.ts";

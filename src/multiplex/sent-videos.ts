@@ -2,7 +2,7 @@
  * What the client of a connection with several chats has of each video. Each is sent once, by the first that
  * names it. When the chat of a requested video ends, a channel of the connection may send the video on.
  */
-import { type ChannelPlace, laterOf } from "../protocol/cursor-vector.ts";
+import { type ChannelPlace, laterOf } from "../protocol/merged-id.ts";
 import type { ChatWriter } from "./chat-writer.ts";
 import type { VisitOutcome } from "./multiplex-viewer.ts";
 

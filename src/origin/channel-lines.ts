@@ -3,7 +3,7 @@ import { asArray, asString, dig, omitUndefined, parseJson } from "../base/json.t
 import { CHANNEL_ID, type ChannelState } from "../protocol/channel.ts";
 import { isErrorCode, RelayError } from "../protocol/errors.ts";
 import { VIDEO_ID } from "../protocol/video-id.ts";
-import { OriginAwayError } from "./origin-away-error.ts";
+import { OriginAwayError } from "./origin-refusal.ts";
 
 /** Titles and reasons have at most a few hundred characters. */
 const MAX_TEXT_LENGTH = 2000;

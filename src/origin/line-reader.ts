@@ -4,7 +4,7 @@ import { asString, dig, parseJson } from "../base/json.ts";
 import { FACT_NAMES } from "../protocol/chat.ts";
 import type { Fact, Featured } from "../store/port.ts";
 import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
-import { OriginAwayError } from "./origin-away-error.ts";
+import { OriginAwayError } from "./origin-refusal.ts";
 
 /** Maximum size of a line. Messages are far smaller. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { messageOf } from "../base/error-message.ts";
 import { LineReader } from "./line-reader.ts";
-import { OriginAwayError } from "./origin-away-error.ts";
+import { OriginAwayError } from "./origin-refusal.ts";
 
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 export const SILENT_INTERVALS = 3;

@@ -8,7 +8,7 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import { videoFactsIn } from "../store/stored-video.ts";
 import { factIn, messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
-import { OriginAwayError } from "./origin-away-error.ts";
+import { OriginAwayError } from "./origin-refusal.ts";
 
 const MESSAGE = '{"event":"message","cursor":';
 export class OriginStream implements Disposable {

@@ -10,8 +10,8 @@ import { certificateTrouble } from "../base/error-message.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ENDED, FACT_NAMES, type FactName, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
-import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
-import { ERRORS, isErrorCode, isRefusal, RelayError } from "../protocol/errors.ts";
+import { ChatAbsent } from "../protocol/chat-standing.ts";
+import { ERRORS, isRefusal, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../serving/chat-choice.ts";
@@ -20,7 +20,6 @@ import type { Fact, TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
 import { factIn, LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
-import { OriginAwayError } from "./origin-away-error.ts";
 import {
   OPENING_TIMEOUT_MS,
   type OriginAnswer,
@@ -29,6 +28,7 @@ import {
   PAGE_TIMEOUT_MS,
   type RelayedRequest,
 } from "./origin-connections.ts";
+import { awayIfPassing, note, OriginAwayError, refusal } from "./origin-refusal.ts";
 import { OriginStream } from "./origin-stream.ts";
 
 const HEALTH_TIMEOUT_MS = 4000;
@@ -41,8 +41,6 @@ const LEAST_RESUMING_TIMEOUT_MS = 10_000;
 const MAX_LIMIT = 1000;
 /** Maximum size of a page of messages, in bytes. Usual ones have a megabyte at most. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
-/** Maximum size of an error's body and of an answer to the health check. */
-const MAX_NOTE_BYTES = 64 * 1024;
 const UNAUTHORIZED = ERRORS.UNAUTHORIZED.status;
 
 /** Parameters that ask for all facts. */
@@ -409,33 +407,10 @@ export class Origin {
   }
 }
 
-/**
- * The error of an answer: the origin's own, or `OriginAwayError` if something else has answered, or if the
- * origin refuses this service itself: then the client's own token is not to blame.
- */
-async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | OriginAwayError> {
-  const body = parseJson(await note(answer));
-  const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
-  if (code === "UNAUTHORIZED") return new OriginAwayError(`it refuses the token of this edge: ${message}`);
-  if (message === undefined || !isErrorCode(code))
-    return new OriginAwayError(`it answers ${answer.statusCode}`);
-  const seconds = asNumber(answer.headers["retry-after"]?.toString());
-  const retryAfterMs = seconds === undefined ? undefined : 1000 * seconds;
-  const standing = answer.headers[STANDING_HEADER];
-  if (standing !== undefined) return new ChatAbsent(absenceIn(standing, message), retryAfterMs);
-  return new RelayError(code, message, { retryAfterMs });
-}
-
 /** Undefined if nothing is stored; else throws the error. */
 function nothingIfNotStored(error: unknown): undefined {
   if (isRefusal(error, "NOT_STORED")) return undefined;
   throw error;
-}
-
-/** A reader of pages waits while the origin cannot answer. */
-function awayIfPassing<Known extends Error>(error: Known): Known | OriginAwayError {
-  const isPassing = error instanceof RelayError && ERRORS[error.code].retry !== "never";
-  return isPassing ? new OriginAwayError(error.message, error) : error;
 }
 
 /** The body of a page. Throws `OriginAwayError` if it is too long. */
@@ -446,18 +421,6 @@ async function* bounded({ body }: OriginAnswer): AsyncGenerator<Buffer, void, vo
     if (bytes > MAX_PAGE_BYTES) throw new OriginAwayError("its page of messages is too long");
     yield chunk;
   }
-}
-
-/** The beginning of a short body. */
-async function note({ body }: OriginAnswer): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > MAX_NOTE_BYTES) break;
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Throws `OriginAwayError` if the page is not one of this service. */

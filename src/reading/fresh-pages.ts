@@ -9,7 +9,7 @@ import { mergeInOrder } from "../upstream/order.ts";
 import { knownByText } from "../upstream/readers/notice.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { areJoined, type Gap, isChatInPlace, type ReadBatch } from "./gap.ts";
-import { unreadBetween } from "./late-answers.ts";
+import { unreadBetween } from "./unread-time.ts";
 
 /** Items, and when they were read. */
 export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;

@@ -4,23 +4,26 @@
  * messages (`isChatInPlace`: nothing else is proof), a message of type `gap` marks the place (`showGaps`). It
  * comes with the next new message, or with the chat's end. Such a time is suspected:
  *
- * - before an answer that comes late (`late-answers.ts`) and that no page completes, also after a restart;
+ * - before an answer that comes late (`unread-time.ts`) and that no page completes, also after a restart;
  * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#gapBeforePage`);
  *   before one that replaces a token which brought nothing, always;
  * - between a page and its answer, and between Top chat and the answer with all messages, if the later one
- *   was late or may begin later (`areOneList`); behind a page without a chat message, as before a page;
+ *   was late or may begin later, and they share no chat message (`areOneList`);
+ * - behind a page without a chat message, in an open room, as before a page;
  * - before the page of a stored live chat that is opened again, always (`room-opening.ts`);
- * - before the first page that says that the chat is off: in an open room as before a fresh page, at an
- *   opening if the page was late;
+ * - before the first page of a process that says that the chat is off: in an open room as before a fresh
+ *   page, at an opening if the page was late and somebody waits for the chat;
  * - before a page that says that the chat is over, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * Its reason is that of the last event before it (`REASON_AFTER`), or of the stored room (`reasonFor`);
  * between a page and its answer at an opening it is "unreachable", with an unreadable memory "down". A
- * damaged row of the store is sent as a `gap`, too (`strict-rows.ts`).
+ * damaged row of the store is sent as a `gap`, too (`strict-rows.ts`), and `import` stores those of an
+ * export.
  *
  * Nothing is suspected in a replay; before an answer in time to the token of the last one, however full it
- * is; at an end that an answer says; and when a video is hidden, but before the page that shows it again.
+ * is; at an end that an answer says; and when a video is hidden, but before the page that shows it again (as
+ * before any fresh page).
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";

@@ -9,8 +9,8 @@ import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, intervalAfter, intervalBefore } from "./interval-rules.ts";
-import { unreadBetween } from "./late-answers.ts";
 import { SlowCalls } from "./slow-calls.ts";
+import { unreadBetween } from "./unread-time.ts";
 
 /**
  * With this many actions, messages may be missing from a live answer: the upstream returns about 200, and

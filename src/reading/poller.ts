@@ -24,7 +24,7 @@ import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
-import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "./hidden-time.ts";
+import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "./hidden-chat.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { PollSchedule, type ScheduleSettings } from "./poll-schedule.ts";
@@ -94,7 +94,7 @@ export class Poller {
   isInTop = false;
   /** When the call of the last answer that is stored began, in monotonic milliseconds. */
   readAt = Number.NEGATIVE_INFINITY;
-  /** When the last poll started. */
+  /** When the call began by which the chat was last read: a poll, a page, or before a restart. */
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
@@ -157,7 +157,7 @@ export class Poller {
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null && this.#tokenLostBecause === undefined) {
-          // The last answer says that the chat is over, so no gap is before the end.
+          // The last answer says that the chat is over, so no further gap is suspected before the end.
           await this.#end(undefined, stop);
           return;
         }

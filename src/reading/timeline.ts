@@ -25,8 +25,8 @@ import {
   withPage,
 } from "./fresh-pages.ts";
 import { areJoined, type Gap, type ReadBatch } from "./gap.ts";
-import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { openingTimes, RecentRate, type Shown } from "./recent-rate.ts";
+import { UnreadTime, unreadBetween } from "./unread-time.ts";
 
 /** A chat that is off or hidden. `isConfirmed`: whether a page has said so, and not only the checkpoint. */
 export interface Awaited {
@@ -87,7 +87,7 @@ export function openingBatches(
 export class ReadingTimeline {
   readonly #windowMs: number;
   readonly #isReplay: boolean;
-  readonly #lateAnswers: LateAnswers;
+  readonly #unreadTime: UnreadTime;
   readonly #rate: RecentRate;
   readonly #mark: Marker;
   readonly #clock: Clock;
@@ -114,7 +114,7 @@ export class ReadingTimeline {
     this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
     this.#clock = clock;
-    this.#lateAnswers = new LateAnswers(windowMs, clock, last);
+    this.#unreadTime = new UnreadTime(windowMs, clock, last);
     this.#rate = new RecentRate(clock.monotonic(), last.opening && openingTimes(last.opening, last));
     this.#newsAt = last.wallAt;
     if (last.awaited?.absence.is === "hidden") this.on("hidden");
@@ -158,8 +158,8 @@ export class ReadingTimeline {
   unreadForPage(answer: PollAnswer, intervalMs: number): number | undefined {
     const [first, rest] = readsOf(answer, this.#windowMs);
     if (this.#isReplay || this.hasPages || rest) return undefined;
-    const late = this.#lateAnswers.lateBy(first, intervalMs);
-    return late && this.#lateAnswers.permitPage() ? late.ms : undefined;
+    const late = this.#unreadTime.lateBy(first, intervalMs);
+    return late && this.#unreadTime.permitPage() ? late.ms : undefined;
   }
 
   /**
@@ -169,7 +169,7 @@ export class ReadingTimeline {
   observe(answer: CompleteAnswer, intervalMs: number): readonly ReadBatch[] {
     const [first, rest] = readsOf(answer, this.#windowMs);
     const gap = this.#gapBeforeAnswer(first, intervalMs);
-    this.#lateAnswers.answered(answer);
+    this.#unreadTime.answered(answer);
     const batches = cutBehindTopChat(this.#batchesWith(first, gap));
     const gapBeforeRest = rest && this.#gapBetween(first.wallAt, rest.wallAt);
     this.on("answered");
@@ -213,8 +213,8 @@ export class ReadingTimeline {
    * the last page.
    */
   pagesStored(): void {
-    const { startedAt } = this.#lateAnswers.last;
-    if (this.#lastRead.startedAt > startedAt) this.#lateAnswers.answered(this.#lastRead);
+    const { startedAt } = this.#unreadTime.last;
+    if (this.#lastRead.startedAt > startedAt) this.#unreadTime.answered(this.#lastRead);
     this.#pages = [];
     this.#beyond = undefined;
   }
@@ -228,7 +228,7 @@ export class ReadingTimeline {
   failed(fault: Fault, intervalMs: number): void {
     if (fault === "throttled") this.on("throttled");
     else if (fault === "unusable") this.on("unreachable");
-    else if (!this.#lateAnswers.isLate(intervalMs)) this.on("tokenRefused");
+    else if (!this.#unreadTime.isLate(intervalMs)) this.on("tokenRefused");
   }
 
   /**
@@ -238,7 +238,7 @@ export class ReadingTimeline {
    */
   foundOff(times: CallTimes, wasOff: boolean): Gap | undefined {
     const gap = this.#gapBeforePage({ ...times, items: [] });
-    this.#lateAnswers.answered(times);
+    this.#unreadTime.answered(times);
     this.on("off");
     return wasOff ? undefined : gap;
   }
@@ -246,19 +246,19 @@ export class ReadingTimeline {
   /** The gap before the end of a chat that is found over now; undefined if it was read in time until now. */
   atEnd(intervalMs: number): Gap | undefined {
     const last = this.#lastRead;
-    const isLate = this.#lateAnswers.isLate(intervalMs, last);
+    const isLate = this.#unreadTime.isLate(intervalMs, last);
     return isLate ? this.#gapBetween(last.wallAt, this.#clock.now()) : undefined;
   }
 
   /** An answer brought `count` new messages. */
   added(count: number, now: number): void {
-    if (count > 0) this.#newsAt = this.#lateAnswers.last.wallAt;
+    if (count > 0) this.#newsAt = this.#unreadTime.last.wallAt;
     this.#rate.observe(count, now);
   }
 
   /** The last fresh page with messages; without one, the time of the last good answer. */
   get #lastRead(): Read {
-    return lastOf(this.#pages) ?? { ...this.#lateAnswers.last, items: [] };
+    return lastOf(this.#pages) ?? { ...this.#unreadTime.last, items: [] };
   }
 
   /**
@@ -271,7 +271,7 @@ export class ReadingTimeline {
     if (page && showsNoChat(page)) return this.#gapBeforePage(answer);
     if (page && areOneList(page, answer, this.#windowMs)) return undefined;
     if (page) return this.#gapBetween(page.wallAt, answer.wallAt);
-    const late = this.#lateAnswers.lateBy(answer, intervalMs);
+    const late = this.#unreadTime.lateBy(answer, intervalMs);
     return late && this.#gapBetween(late.sinceMs, answer.wallAt);
   }
 

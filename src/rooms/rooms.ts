@@ -134,8 +134,8 @@ export class Rooms {
 
   /**
    * Takes a viewer into the room of a video, and opens the room if necessary. Rejects with `RelayError`
-   * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, or the outcome of an opening), `UpstreamError`, or the
-   * signal's reason if the viewer leaves.
+   * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, OFFSET_GONE for a reader of a log, or the outcome of an
+   * opening), `UpstreamError`, or the signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (!request.isRecording) this.assertBelowMaxViewers(1);

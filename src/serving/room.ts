@@ -200,7 +200,7 @@ export class Room {
     this.#chats = { chats };
   }
 
-  /** Adds a viewer. `historyEnd`: by default the head. Rejects with `StoreError`, and as `openSink`. */
+  /** Adds a viewer. `historyEnd`: by default the head. Rejects as `Starts.find` and `openSink` do. */
   async add(request: StreamRequest, historyEnd?: HistoryEnd): Promise<void> {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#adding += 1;

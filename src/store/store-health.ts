@@ -46,7 +46,7 @@ export class StoreHealth {
     return this.#failing.size === 0;
   }
 
-  /** Whether the store refuses a write of some room. */
+  /** Whether the store refuses a write of some room, or a read that the write needs. */
   get isBlocked(): boolean {
     return this.#blockedRooms.size > 0;
   }

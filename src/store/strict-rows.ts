@@ -1,6 +1,7 @@
 /**
  * The rows of a store, read strictly: a damaged one is reported, and affects no other row. In place of a
- * damaged message, viewers get a `gap` under its cursor.
+ * damaged message, viewers get a `gap` under its cursor. It is stored only where messages are blanked
+ * (`blanking.ts`).
  */
 import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../base/json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";

@@ -47,7 +47,7 @@ export interface ReadingSettings {
 /** The chat's page: its backlog, and the position from which to continue reading. */
 export interface Page extends CallTimes {
   items: readonly Item[];
-  /** The banners and open polls; undefined if this is not the popout page, which alone shows them. */
+  /** The banners and open polls. Only the popout page shows them; undefined if it is very long, too. */
   above: AboveChat | undefined;
   position: Position;
   /** What pages have said of the video on the way to it. */

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
 import { startSimulator } from "../../simulator/index.ts";
-import { parseVector } from "../../src/protocol/cursor-vector.ts";
+import { parseVector } from "../../src/protocol/merged-id.ts";
 import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";

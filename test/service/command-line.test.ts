@@ -41,7 +41,7 @@ const MODULES_AT_REST = 708;
  * `node:http`.
  */
 const UNUSED_AT_REST =
-  /node_modules\/(?:pg|undici)\/|src\/(?:store\/postgres\/open|origin\/http-origin)|\/simulator\/|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
+  /node_modules\/(?:pg|undici)\/|src\/(?:store\/postgres\/open|origin\/http-connections)|\/simulator\/|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
 
 /** Why some tests do not run on the executable file. */
 const OF_CHECKOUT = process.env.RELAY_TEST_FILE !== undefined && "only a checkout has modules";

@@ -11,7 +11,7 @@ import {
   type MessageType,
   merged,
 } from "../../client/index.ts";
-import { vectorOf } from "../../src/protocol/cursor-vector.ts";
+import { vectorOf } from "../../src/protocol/merged-id.ts";
 import { Batch } from "./batch.ts";
 import { silentMs, watchfulFetch } from "./keepalive.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";

@@ -4,8 +4,8 @@
  * a connection, too. A page that joins is sent the messages from now on.
  */
 import { ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
-import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { ERRORS, type ErrorRow } from "../../src/protocol/errors.ts";
+import { vectorOf } from "../../src/protocol/merged-id.ts";
 import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type SharedStreamName, type ToWorker } from "./shared-messages.ts";
 import { streamFetch } from "./stream-fetch.ts";

@@ -1,6 +1,7 @@
 /**
- * The check of rights: each route needs one (`route-rights.ts`), which is public or comes with a token.
- * Routes whose right nobody can have are not served.
+ * The check of rights: each route needs one (`route-rights.ts`), which is public or comes with a token. A
+ * token may be for some videos or channels alone: those that a request names are checked here, too. Routes
+ * whose right nobody can have are not served.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";

@@ -1,4 +1,4 @@
-/** What the token of a request grants, or why it does not count. */
+/** What the token of a request grants, or why it does not count. `access.ts` decides by it. */
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";

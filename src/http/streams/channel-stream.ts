@@ -3,8 +3,8 @@
 import { type ChannelParts, type ChannelRequest, ChannelViewer } from "../../multiplex/channel-viewer.ts";
 import type { BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
-import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { invalidRequest } from "../../protocol/errors.ts";
+import type { ChannelPlace } from "../../protocol/merged-id.ts";
 import { parseCursor } from "../../serving/resume-or-backfill.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
 import { formAsked, openMultiplex, partAsked, type StreamInput, type StreamService } from "./stream-parts.ts";

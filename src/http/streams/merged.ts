@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { readMerged } from "../../multiplex/merged-chat.ts";
 import type { BodySink } from "../../multiplex/multiplex.ts";
-import { parseMergedId } from "../../protocol/cursor-vector.ts";
+import { parseMergedId } from "../../protocol/merged-id.ts";
 import { networkOf } from "../access/address-limit.ts";
 import type { ViewerPlace } from "../access/viewer-places.ts";
 import { clientGone } from "../connections/client-gone.ts";

@@ -1,6 +1,7 @@
 /**
- * Writes one room's log. While the store fails, it retries with backoff and blocks everything else, so that
- * polling pauses and nothing is lost. It gives up only if the room has another owner.
+ * Writes one room's log. While the store is unavailable, it retries with backoff and blocks everything else,
+ * so that polling pauses and nothing is lost. It gives up if the room has another owner, or at a stop; an
+ * opening tries once (`appendOnce`).
  */
 import type { Clock } from "../../base/clock.ts";
 import { retry } from "../../base/retry.ts";

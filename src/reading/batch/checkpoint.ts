@@ -176,7 +176,7 @@ export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
 
 /**
  * The memory of a room whose reading continues. An unreadable memory is reported, and replaced by a
- * suspected gap since it was stored (in a replay, by nothing).
+ * suspected gap since the room was last read (in a replay, by nothing).
  */
 export function memoryOf(
   room: RoomRecord | undefined,

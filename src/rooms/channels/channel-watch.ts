@@ -15,7 +15,7 @@ import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/cha
 import { isRefusal, RelayError } from "../../protocol/errors.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
-import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
+import { type HiddenSettings, notHiddenAfter, overIfLongHidden } from "../../reading/hidden-chat.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable } from "../../store/store-error.ts";

@@ -1,8 +1,8 @@
 /**
  * The queue of videos whose chats must be found. None of them is a room yet, and most may have no chat. Rooms
- * that were open before, and recordings, go first; then videos that are known to exist; then all others. In
- * each class, addresses take turns (`turns.ts`); a video for which clients of several addresses wait has the
- * turns of each of them, so that nobody waits in the line of another one.
+ * that were open before, and recordings, go first, in their order; then videos that are known to exist; then
+ * all others. In these two, addresses take turns (`turns.ts`); a video for which clients of several addresses
+ * wait has the turns of each of them, so that nobody waits in the line of another one.
  *
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
  * the address that waits for the most: a flood displaces its own videos, and its newest ones stay. Test: "are

@@ -19,11 +19,11 @@ import {
   notHiddenAt,
 } from "../../reading/batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "../../reading/gap.ts";
-import { notHiddenAfter, overIfLongHidden } from "../../reading/hidden-time.ts";
+import { notHiddenAfter, overIfLongHidden } from "../../reading/hidden-chat.ts";
 import { intervalAfter } from "../../reading/interval-rules.ts";
-import { LateAnswers } from "../../reading/late-answers.ts";
 import { demandOf } from "../../reading/poll-schedule.ts";
 import { openingBatches } from "../../reading/timeline.ts";
+import { UnreadTime } from "../../reading/unread-time.ts";
 import { absenceOf } from "../../store/facts.ts";
 import type { Hold } from "../../store/ownership.ts";
 import type { RoomRecord } from "../../store/port.ts";
@@ -70,13 +70,13 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
 }
 
 /**
- * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
- * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
- * it. The backlog is durable when it resolves; if the chat cannot be read, or is absent, no log has changed.
- * The stored room of a live chat that is over is ended. A replay that is stored from its first to
- * its last message is not read again. The chat takes its place once it is found, before it is read. A stored
- * room whose chat may come back waits for it, if somebody must get it (`needsLiveChat`). Rejects as
- * `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
+ * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room of
+ * the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
+ * The backlog is durable when it resolves. If the chat cannot be read, no log has changed; if it is absent,
+ * only that of a stored room, perhaps by a last gap: a live chat that is over is ended. A replay that is
+ * stored from its first to its last message is not read again. The chat takes its place once it is found,
+ * before it is read. A stored room whose chat may come back waits for it, if somebody must get it
+ * (`needsLiveChat`). Rejects as `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
  */
 export async function openFromPage(
   videoId: string,
@@ -279,7 +279,7 @@ function gapUntilNow(
   { clock, settings }: OwnedRoomParts,
 ): Gap | undefined {
   const last = lastRead(room, began, clock);
-  const isLate = new LateAnswers(settings.windowMs, clock, last).isLate();
+  const isLate = new UnreadTime(settings.windowMs, clock, last).isLate();
   return isLate ? gapSinceRead(last, room, startedWallAt(began, clock)) : undefined;
 }
 

@@ -9,7 +9,7 @@ import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
-import { overIfLongHidden } from "../../reading/hidden-time.ts";
+import { overIfLongHidden } from "../../reading/hidden-chat.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { RoomRecord } from "../../store/port.ts";

@@ -7,7 +7,7 @@ import type { Counts } from "../../base/key-counts.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { ChatAbsent, mayReturn } from "../../protocol/chat-standing.ts";
 import { isRefusal, RelayError } from "../../protocol/errors.ts";
-import type { HiddenSettings } from "../../reading/hidden-time.ts";
+import type { HiddenSettings } from "../../reading/hidden-chat.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import { isUnavailable, StoreError } from "../../store/store-error.ts";

@@ -1,10 +1,10 @@
 /**
- * The rooms that this instance owns, by leases on the database's clock. A lease counts as proven by this
- * computer's uptime, which includes its sleep, from the moment before its statement was sent. So an instance
- * that was frozen or asleep, or cannot reach the database, notices by itself that it may have lost its rooms.
- * A room that is given back is not renewed, even if the database does not answer, so no room stays without a
- * reader for longer than a lease. Test: "are free once the lease is over, if they were given back while the
- * database was away".
+ * The rooms that this instance owns, by leases on the database's clock. (`cluster-watch.ts` finds the rooms
+ * of owners that are gone.) A lease counts as proven by this computer's uptime, which includes its sleep,
+ * from the moment before its statement was sent. So an instance that was frozen or asleep, or cannot reach
+ * the database, notices by itself that it may have lost its rooms. A room that is given back is not renewed,
+ * even if the database does not answer, so no room stays without a reader for longer than a lease. Test: "are
+ * free once the lease is over, if they were given back while the database was away".
  */
 import { type Clock, pause } from "../../base/clock.ts";
 import { type ChatKey, otherChat } from "../../protocol/chat-key.ts";

@@ -63,7 +63,10 @@ export interface Item {
   isKnownByText?: true;
   /** Shown in a ticker, which repeats earlier messages. */
   isInTicker?: true;
-  /** Shown in Top chat alone, although all messages are wanted: others may be missing beside it. */
+  /**
+   * Shown in Top chat alone, by a page or by an answer that another completes: others may be missing beside
+   * it. Not set where a room reads Top chat for want of anything else.
+   */
   isInTop?: true;
   /** The earlier message that it replaces, and the event (`as`) for a room that holds that message. */
   replaces?: { id: string; as: Message };

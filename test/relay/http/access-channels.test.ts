@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
-import { OriginAwayError } from "../../../src/origin/origin-away-error.ts";
+import { OriginAwayError } from "../../../src/origin/origin-refusal.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { type VideoChannelSources, VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { OpeningQueue } from "../../../src/rooms/opening/opening-queue.ts";

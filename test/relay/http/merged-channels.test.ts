@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { mergedAsked } from "../../../src/http/streams/merged.ts";
-import { mergedIdOf, parseMergedId } from "../../../src/protocol/cursor-vector.ts";
+import { mergedIdOf, parseMergedId } from "../../../src/protocol/merged-id.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { endFalsely, HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";

@@ -5,7 +5,7 @@ import { createParser } from "eventsource-parser";
 import { Random } from "../../../simulator/random.ts";
 import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
-import { parseVector, vectorOf } from "../../../src/protocol/cursor-vector.ts";
+import { parseVector, vectorOf } from "../../../src/protocol/merged-id.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { formOf, ROUTE_RIGHTS } from "../../../src/http/access/route-rights.ts";
-import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { BADGES } from "../../../src/protocol/kinds.ts";
+import { vectorOf } from "../../../src/protocol/merged-id.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { type Kept, kept, largest } from "../../support/kept.ts";
 import { SECRET, signedAtOnce } from "../../support/tokens.ts";

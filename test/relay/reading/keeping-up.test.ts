@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
 import { intervalAfter } from "../../../src/reading/interval-rules.ts";
-import { LateAnswers } from "../../../src/reading/late-answers.ts";
+import { UnreadTime } from "../../../src/reading/unread-time.ts";
 import { WINDOW_MS } from "../../../src/upstream/egress/chat-load.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -162,11 +162,11 @@ describe("an answer that comes after the upstream may have dropped messages", ()
   it("counts the time while the computer slept, but not a wall clock that was set", () => {
     const clock = new FakeClock();
     const called = () => answeredNow(startedNow(clock), clock);
-    const lateAnswers = new LateAnswers(WINDOW_MS, clock, called());
+    const unreadTime = new UnreadTime(WINDOW_MS, clock, called());
     const late = () => {
       const answer = called();
-      const span = lateAnswers.lateBy(answer, 2000);
-      lateAnswers.answered(answer);
+      const span = unreadTime.lateBy(answer, 2000);
+      unreadTime.answered(answer);
       return span;
     };
     const sinceMs = clock.now();

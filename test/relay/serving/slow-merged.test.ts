@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
-import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
+import { vectorOf } from "../../../src/protocol/merged-id.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { SimulatedSink } from "../../harness/sink.ts";

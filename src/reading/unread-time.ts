@@ -27,7 +27,7 @@ interface UnreadSpan {
   sinceMs: number;
 }
 
-export class LateAnswers {
+export class UnreadTime {
   readonly #windowMs: number;
   readonly #clock: Clock;
   #last: CallTimes;
