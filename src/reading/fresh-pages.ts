@@ -8,7 +8,7 @@ import type { PollAnswer } from "../upstream/live-chat.ts";
 import { mergeInOrder } from "../upstream/order.ts";
 import { knownByText } from "../upstream/readers/notice.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { areJoined, type Gap, isChatInPlace, type ReadBatch } from "./gap.ts";
+import { areJoined, type Gap, isChatInPlace, overlap, type ReadBatch } from "./gap.ts";
 import { unreadBetween } from "./unread-time.ts";
 
 /** Items, and when they were read. */
@@ -47,7 +47,10 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
   return pages.findLast((page) => !showsNoChat(page));
 }
 
-/** Adds a page. One without a chat message is merged into the next one. */
+/**
+ * Adds a page. One without a chat message is merged into the next one, and so are pages that overlap. If they
+ * do so in Top chat alone, the gap that may be between them is taken for one before both.
+ */
 export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
   if (!last) return [page];
@@ -58,9 +61,10 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
     mark("pages: a mute one is a part of the next");
     return withPage(before, { ...merged, gap: page.gap ?? last.gap }, mark);
   }
-  if (areJoined(last.items, page.items)) {
+  if (overlap(last.items, page.items)) {
     mark("pages: join");
-    return [...before, { ...merged, gap: last.gap }];
+    const gap = areJoined(last.items, page.items) ? last.gap : (last.gap ?? page.gap);
+    return [...before, { ...merged, gap }];
   }
   mark("pages: do not join");
   return [...pages, page];

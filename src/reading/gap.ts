@@ -72,10 +72,21 @@ export interface ReadBatch {
   proof?: readonly Item[];
 }
 
-/** Whether both contain the same chat message: then nothing is missing between them. */
-export function areJoined(before: readonly Item[], after: readonly Item[]): boolean {
+/** Whether both contain the same chat message. */
+export function overlap(before: readonly Item[], after: readonly Item[]): boolean {
   const ids = new Set(before.map(({ message }) => message.id));
   return after.some((item) => isChatInPlace(item) && ids.has(item.message.id));
+}
+
+/**
+ * Whether nothing is missing between them, because they overlap. A message that the later ones have of Top
+ * chat alone proves nothing: others may be missing beside it.
+ */
+export function areJoined(before: readonly Item[], after: readonly Item[]): boolean {
+  return overlap(
+    before,
+    after.filter(({ isInTop }) => !isInTop),
+  );
 }
 
 /**

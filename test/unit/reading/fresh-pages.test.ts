@@ -33,6 +33,18 @@ it("a page without a chat message keeps its gap only if the page that it joins h
   assert.deepEqual(gapsOf(LATER), [LATER]);
 });
 
+it("a page keeps its gap if it shares no message with the page before but in Top chat", () => {
+  const inTop = (gap: Gap): FreshPage => {
+    const top = page("a", "chat", gap);
+    return { ...top, items: top.items.map((item) => ({ ...item, isInTop: true })) };
+  };
+  const gapsOf = (before: FreshPage, later: FreshPage) =>
+    withPage([before], later, () => {}).map(({ gap }) => gap);
+  assert.deepEqual(gapsOf(page("a", "chat"), page("a", "chat", LATER)), [undefined]);
+  assert.deepEqual(gapsOf(page("a", "chat"), inTop(LATER)), [LATER]);
+  assert.deepEqual(gapsOf(page("a", "chat", GAP), inTop(LATER)), [GAP]);
+});
+
 describe("a page and the answer to its token", () => {
   const WINDOW_MS = 10_000;
   const START = answeredNow(startedNow(clock), clock);
@@ -56,6 +68,15 @@ describe("a page and the answer to its token", () => {
       const page = read(1, 3, 0, inTop ? { isInTop: true } : {});
       assert.equal(areOneList(page, read(firstId, firstId + count - 1, afterMs), WINDOW_MS), isOneList);
     });
+});
+
+it("a late read is not one list with the last if they share a message of Top chat alone", () => {
+  const last = page("a", "chat");
+  const late = { ...page("a", "chat"), answeredAt: last.answeredAt + 20_000 };
+  const inTop = late.items.map((item) => ({ ...item, isInTop: true as const }));
+  const rest = page("b", "chat").items;
+  assert.equal(areOneList(last, { ...late, items: [...late.items, ...rest] }, 10_000), true);
+  assert.equal(areOneList(last, { ...late, items: [...inTop, ...rest] }, 10_000), false);
 });
 
 describe("a page in Top chat, behind which the token of all messages is answered late", () => {
