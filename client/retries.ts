@@ -1,4 +1,4 @@
-/** Decides after each failure whether to retry, and when. */
+/** Decides after each failure whether to retry, and when; `chat-error.ts` says which errors are final. */
 
 import { ChatError } from "./chat-error.ts";
 import type { Clock } from "./sdk-clock.ts";

@@ -4,22 +4,22 @@
  * messages (`isChatInPlace`: nothing else is proof), a message of type `gap` marks the place (`showGaps`). It
  * comes with the next new message, or with the chat's end. Such a time is suspected:
  *
- * - before an answer that comes late (`unread-time.ts`) and that no page completes, also after a restart;
+ * - before an answer that comes late (`unread-time.ts`), also after a restart; a page may complete it, and
+ *   then reach back to the room's messages;
  * - before a fresh page, if that was late or messages were to be expected (`ReadingTimeline.#gapBeforePage`);
  *   before one that replaces a token which brought nothing, always;
  * - between a page and its answer, and between Top chat and the answer with all messages, if the later one
  *   was late or may begin later, and they share no chat message (`areOneList`);
  * - behind a page without a chat message, in an open room, as before a page;
  * - before the page of a stored live chat that is opened again, always (`room-opening.ts`);
- * - before the first page of a process that says that the chat is off: in an open room as before a fresh
- *   page, at an opening if the page was late and somebody waits for the chat;
- * - before a page that says that the chat is over, if that was late;
+ * - before the first page of each time that says that the chat is off, or says so again after a restart: in
+ *   an open room as before a fresh page, at an opening if it was late and somebody waits for the chat;
+ * - before a page that says that the chat is over, or hidden for too long, if that was late;
  * - if the stored memory of the room is unreadable (`memoryOf`).
  *
  * Its reason is that of the last event before it (`REASON_AFTER`), or of the stored room (`reasonFor`);
- * between a page and its answer at an opening it is "unreachable", with an unreadable memory "down". A
- * damaged row of the store is sent as a `gap`, too (`strict-rows.ts`), and `import` stores those of an
- * export.
+ * within an opening it is "unreachable", with an unreadable memory "down". A damaged row of the store is sent
+ * as a `gap`, too (`strict-rows.ts`), and `import` stores those of an export.
  *
  * Nothing is suspected in a replay; before an answer in time to the token of the last one, however full it
  * is; at an end that an answer says; and when a video is hidden, but before the page that shows it again (as

@@ -276,9 +276,10 @@ export class ReadingTimeline {
   }
 
   /**
-   * The gap that may be before a page. No token joins it to the last read, so messages may be missing,
-   * however short the time was, if at least one was expected by the chat's rate. Later pages say nothing
-   * about that rate.
+   * The gap that may be before a page. No token joins it to the last read, so messages may be missing if it
+   * is late and shares none with that, and however short the time was, if at least one was expected by the
+   * chat's rate. Later pages say nothing about that rate. An overlap with a page before drops it
+   * (`withPage`).
    */
   #gapBeforePage(page: Read, replacesMuteToken = false): Gap | undefined {
     const last = this.#lastRead;

@@ -40,12 +40,12 @@ export class UnreadTime {
     this.#last = last;
   }
 
-  /** The times of the last good answer. */
+  /** The times of the last good answer, or of a page that counts as one. */
   get last(): CallTimes {
     return this.#last;
   }
 
-  /** An answer came: later ones are measured from it. */
+  /** The chat was read: later answers are measured from this one. */
   answered(answer: CallTimes): void {
     this.#last = answer;
   }

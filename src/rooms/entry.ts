@@ -99,7 +99,7 @@ export class VideoEntry {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
+  /** The state as the list of rooms shows it; undefined without viewers if there is no room, or no chat. */
   get roomState(): RoomState | undefined {
     switch (this.#state.name) {
       case "vacant":
@@ -297,7 +297,8 @@ export class VideoEntry {
 
   /**
    * The room of a chat that is not there: somebody with a cursor waits for one that may come back.
-   * Otherwise its stored part is remembered. Rejects with `ChatAbsent`.
+   * Otherwise its stored part is remembered. Rejects with `ChatAbsent`, also if nobody can say whether it is
+   * there; then nothing is remembered.
    */
   async #awaitOrRemember(
     { absence, rememberedMs }: Exclude<Acquired, AcquiredRoom>,

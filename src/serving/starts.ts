@@ -2,7 +2,8 @@
  * Finds the cursor after which each viewer of a room starts. Asks the store, unless the tail holds the
  * position of a reader of `/v1/log` or, at an edge, of any viewer. Viewers that look for the same at the same
  * time share a read. A position of `/v1/log` that the log has lost, or never had, is refused with
- * OFFSET_GONE; a viewer with such a cursor gets a backfill.
+ * OFFSET_GONE. A viewer with a cursor that it has lost gets all that is left, one that it never had a
+ * backfill.
  */
 import { InFlight } from "../base/shared-work.ts";
 import type { ChatType } from "../protocol/chat.ts";

@@ -1,6 +1,6 @@
 /**
  * Keeps the newest row in view until the reader scrolls up. From then on, the rows in view do not move while
- * rows above them change.
+ * rows above them change. (`column.ts` has the button that leads back.)
  */
 
 /** Tolerance for fractions of a pixel and for rounding on a zoomed page. */

@@ -1,6 +1,7 @@
 /**
  * The retention in the store file: deletes rooms that ended or were left, then the oldest messages of all
- * rooms; and what the limit of the file's size deletes: room by room. The caller provides the transaction.
+ * rooms; and what the limit of the file's size deletes: room by room. The file keeps its size: new messages
+ * use the freed pages. The caller provides the transaction.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
