@@ -48,8 +48,8 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 }
 
 /**
- * Adds a page. One without a chat message is merged into the next one, and so are pages that overlap. If they
- * do so in Top chat alone, the gap that may be between them is taken for one before both.
+ * Adds a page. One without a chat message is merged into the next one, and so are pages that join. Two in Top
+ * chat that overlap are one list, too: the gap that may be between them is taken for one before both.
  */
 export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
@@ -61,10 +61,11 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
     mark("pages: a mute one is a part of the next");
     return withPage(before, { ...merged, gap: page.gap ?? last.gap }, mark);
   }
-  if (overlap(last.items, page.items)) {
+  const isJoined = areJoined(last.items, page.items);
+  const endsInTop = last.items.findLast(isChatInPlace)?.isInTop;
+  if (isJoined || (endsInTop && overlap(last.items, page.items))) {
     mark("pages: join");
-    const gap = areJoined(last.items, page.items) ? last.gap : (last.gap ?? page.gap);
-    return [...before, { ...merged, gap }];
+    return [...before, { ...merged, gap: isJoined ? last.gap : (last.gap ?? page.gap) }];
   }
   mark("pages: do not join");
   return [...pages, page];

@@ -34,15 +34,16 @@ it("a page without a chat message keeps its gap only if the page that it joins h
 });
 
 it("a page keeps its gap if it shares no message with the page before but in Top chat", () => {
-  const inTop = (gap: Gap): FreshPage => {
+  const inTop = (gap?: Gap): FreshPage => {
     const top = page("a", "chat", gap);
     return { ...top, items: top.items.map((item) => ({ ...item, isInTop: true })) };
   };
   const gapsOf = (before: FreshPage, later: FreshPage) =>
     withPage([before], later, () => {}).map(({ gap }) => gap);
   assert.deepEqual(gapsOf(page("a", "chat"), page("a", "chat", LATER)), [undefined]);
-  assert.deepEqual(gapsOf(page("a", "chat"), inTop(LATER)), [LATER]);
-  assert.deepEqual(gapsOf(page("a", "chat", GAP), inTop(LATER)), [GAP]);
+  assert.deepEqual(gapsOf(page("a", "chat"), inTop(LATER)), [undefined, LATER]);
+  assert.deepEqual(gapsOf(inTop(), inTop(LATER)), [LATER]);
+  assert.deepEqual(gapsOf(inTop(GAP), inTop(LATER)), [GAP]);
 });
 
 describe("a page and the answer to its token", () => {
