@@ -11,6 +11,7 @@ import { DETAILS_BY_TYPE } from "../../../src/http/schemas/message-schemas.ts";
 import { NAMED_SCHEMAS, refTo } from "../../../src/http/schemas/schemas.ts";
 import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { Message } from "../../../src/protocol/message.ts";
+import { showGaps } from "../../../src/reading/gap.ts";
 import { CHATS_TABLE } from "../../../src/serving/history/csv.ts";
 import { READERS } from "../../../src/upstream/readers/reader-by-kind.ts";
 import { MUTATIONS } from "../../support/chat-items.ts";
@@ -52,7 +53,14 @@ describe("docs/messages.md", () => {
     assert.deepEqual([EXAMPLES.get("replaced")], forHolder.map(stored));
   });
 
-  it("shows the gap that a room writes", () => assert.deepEqual(EXAMPLES.get("gap"), stored(GAP)));
+  it("shows the gap that a room writes", () => {
+    const [since, until] = ["2026-01-02T15:01:00Z", "2026-01-02T15:04:05Z"].map(Date.parse);
+    const suspectedGap = { sinceMs: since ?? 0, untilMs: until ?? 0, reason: "unreachable" as const };
+    const room = { head: 1767323045678, held: new Map(), gap: undefined, above: new Map() };
+    const moment = { ...CONTEXT, offsetMs: undefined };
+    const { messages } = showGaps([{ items: [], suspectedGap, isLast: true }], [], room, moment);
+    assert.deepEqual([EXAMPLES.get("gap")], messages.map(stored));
+  });
 
   it("lists every type, and nothing else", () => {
     const types = MESSAGE_TYPES.toSorted();
