@@ -8,7 +8,7 @@ import type { PollAnswer } from "../upstream/live-chat.ts";
 import { mergeInOrder } from "../upstream/order.ts";
 import { knownByText } from "../upstream/readers/notice.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { areJoined, type Gap, isChatInPlace, overlap, type ReadBatch } from "./gap.ts";
+import { areJoined, type Gap, isChatInPlace, isInAll, overlap, type ReadBatch } from "./gap.ts";
 import { unreadBetween } from "./unread-time.ts";
 
 /** Items, and when they were read. */
@@ -134,7 +134,6 @@ export function pageWithAnswer(page: readonly Item[], answer: readonly Item[]): 
  * later batch begins. Test: "does not hide what it leaves out".
  */
 export function cutBehindTopChat(batches: readonly ReadBatch[]): readonly ReadBatch[] {
-  const isInAll = (item: Item) => isChatInPlace(item) && !item.isInTop;
   return batches.flatMap((batch) => {
     if (!batch.suspectedGap) return [batch];
     const begin = batch.items.findIndex(isInAll);

@@ -83,10 +83,7 @@ export function overlap(before: readonly Item[], after: readonly Item[]): boolea
  * chat alone proves nothing: others may be missing beside it.
  */
 export function areJoined(before: readonly Item[], after: readonly Item[]): boolean {
-  return overlap(
-    before,
-    after.filter(({ isInTop }) => !isInTop),
-  );
+  return overlap(before, after.filter(isInAll));
 }
 
 /**
@@ -95,6 +92,11 @@ export function areJoined(before: readonly Item[], after: readonly Item[]): bool
  */
 export function isChatInPlace({ message, replaces }: Item): boolean {
   return message.type === "chat" && replaces === undefined;
+}
+
+/** Whether it is such a message, and in the list of all messages, not in Top chat alone. */
+export function isInAll(item: Item): boolean {
+  return isChatInPlace(item) && !item.isInTop;
 }
 
 interface ShownGaps {
