@@ -26,6 +26,8 @@ export class ChannelFrames {
   #isReading = false;
   /** Whether the current chat is only sent as far as it was stored when the client came back. */
   #isCatchingUp = false;
+  /** Whether the next state may be the last of several: a client that does not read gets only that one. */
+  #mayLackStates = false;
 
   /** `chatOf`: the chat of one of the channel's videos; undefined for any other. */
   constructor(name: string, chatOf: (videoId: string) => ChatFrames | undefined, violate: Violate) {
@@ -57,6 +59,7 @@ export class ChannelFrames {
     this.#current = undefined;
     this.#isCatchingUp = false;
     this.#isReading = false;
+    this.#mayLackStates = false;
     this.#shown = undefined;
     const chat = this.#chatOf(videoId);
     this.#resumed = chat && { chat, cursor: Number(digits) };
@@ -64,23 +67,27 @@ export class ChannelFrames {
     chat?.asks(Number(digits));
   }
 
-  take({ event, id, data }: Frame): void {
+  /** `isHeld`: the frame was held for a client that did not read. */
+  take({ event, id, data }: Frame, isHeld = false): void {
     if (id !== undefined) this.lastEventId = id;
+    this.#mayLackStates ||= isHeld;
     const value = parseObject(data);
     if (event === "init") this.#begins(value as unknown as InitFrame);
     else if (event === "message" || event === "cursor") this.#sent(id ?? "", event, data);
-    else if (event === "channel") this.#changed(value ?? {});
+    else if (event === "channel") this.#changed(value ?? {}, isHeld);
     else this.#violate("", `of ${this.#name} is sent ${event}: ${data}`);
   }
 
-  #changed({ state, videoId, reason }: JsonObject): void {
+  #changed({ state, videoId, reason }: JsonObject, isHeld: boolean): void {
     const wasWaiting = this.#shown === undefined;
+    const mayLackStates = this.#mayLackStates;
+    this.#mayLackStates = isHeld;
     this.#shown = videoId;
     const chat = this.#current;
     if (chat?.videoId === videoId) this.#isReading = !this.#isCatchingUp;
     if (!chat || chat.videoId === videoId) return;
     const isOver = state === "waiting" && reason === undefined;
-    if (isOver && this.#isReading && !chat.isUpToDate) this.#misses(chat, "before its end");
+    if (isOver && !mayLackStates && this.#isReading && !chat.isUpToDate) this.#misses(chat, "before its end");
     this.#isReading = false;
     // Else it may continue with the same chat: of a channel that already waited, the rest of an earlier one.
     if (state !== "waiting" || (isOver && !wasWaiting)) this.#leave();

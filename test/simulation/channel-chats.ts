@@ -75,9 +75,9 @@ export class ChannelChats implements Subscription {
     this.#frames.begin(lastEventId);
   }
 
-  take(frame: Frame): void {
+  take(frame: Frame, isHeld: boolean): void {
     this.mayEnd = this.#isRefusal(frame);
-    if (!this.mayEnd) this.#frames.take(frame);
+    if (!this.mayEnd) this.#frames.take(frame, isHeld);
   }
 
   /** A look at an unknown channel waits in the queue for 30 s at most; its viewers wait meanwhile. */

@@ -32,7 +32,8 @@ export interface Subscription {
   forgedId(random: Random): string;
   /** A connection begins. */
   begin(lastEventId: string | undefined): void;
-  take(frame: Frame): void;
+  /** `isHeld`: the frame was written, or held back, while its client did not read. */
+  take(frame: Frame, isHeld: boolean): void;
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined;
 }

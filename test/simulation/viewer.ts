@@ -70,7 +70,9 @@ export class Viewer {
   readonly #format: Format;
   readonly #filter: Filter;
   readonly #subscription: Subscription;
-  #taken: Frame[] = [];
+  #taken: { frame: Frame; isHeld: boolean }[] = [];
+  /** While it takes what was held for it. */
+  #isReadingOn = false;
   #hasBegun = false;
   /** Whether its last refusal was that its chat is surely not there: clients do not come again after it. */
   #isRefusedForGood = false;
@@ -202,7 +204,9 @@ export class Viewer {
       sink.stall();
       journal.count("viewers stalled");
       await Promise.race([sink.closed, scheduler.sleep(random.next() ** 2 * 80_000)]);
+      this.#isReadingOn = true;
       sink.readOn();
+      this.#isReadingOn = false;
     }
   }
 
@@ -242,14 +246,14 @@ export class Viewer {
   #take(bytes: Buffer): void {
     const frames = this.#parts.frames.read(bytes);
     if (frames.length === 0) return;
-    this.#taken.push(...frames);
+    this.#taken.push(...frames.map((frame) => ({ frame, isHeld: this.#isReadingOn })));
     this.#hasBegun = true;
     this.#parts.onFrames(this);
   }
 
   /** Judges the frames taken since the last call; by now the rooms' judges know all durable messages. */
   judge(): void {
-    for (const frame of this.#taken.splice(0)) this.#subscription.take(frame);
+    for (const { frame, isHeld } of this.#taken.splice(0)) this.#subscription.take(frame, isHeld);
   }
 
   get retriedInMs(): number {
