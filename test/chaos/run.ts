@@ -2,6 +2,7 @@
  * One run: viewers come, rounds of events are played until the time is up, and everything is judged once
  * more.
  */
+import { inspect } from "node:util";
 import { ChatScript, type Chats, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { round } from "./events/index.ts";
 import { judgeStore } from "./store-judge.ts";
@@ -40,8 +41,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   try {
     await play(world, options);
   } catch (error) {
-    if (!verdict.over.aborted)
-      verdict.violate("run", error instanceof Error ? (error.stack ?? error.message) : String(error));
+    if (!verdict.over.aborted) verdict.violate("run", inspect(error));
   }
   return {
     verdict,

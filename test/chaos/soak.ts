@@ -6,6 +6,7 @@
 import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { commandLine, numberOf } from "./command-line.ts";
 import type { Gap } from "./room-truth.ts";
 import { end } from "./run.ts";
@@ -122,7 +123,7 @@ async function soak(): Promise<void> {
   try {
     await Promise.all([playing(world, minute), sampling(world, minute)]);
   } catch (error) {
-    verdict.violate("run", error instanceof Error ? (error.stack ?? error.message) : String(error));
+    verdict.violate("run", inspect(error));
     say(world.service.lastLines.slice(-30));
     return;
   }
