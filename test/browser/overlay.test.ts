@@ -7,7 +7,7 @@ import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/br
 import { deletionOf, paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { adding, TEXT } from "../support/chat-items.ts";
 import { eventually } from "../support/eventually.ts";
-import { bannered, GAP } from "../support/every-kind.ts";
+import { bannered, gapAfter } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
 
@@ -152,11 +152,8 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
   it("counts no gap among its messages, and keeps those between them", async () => {
     const { page } = pages;
     const gap = (cursor: number) => {
-      const json = JSON.stringify({
-        ...GAP,
-        id: `gap:${cursor - 1}`,
-        details: { ...GAP.details, storedAt: "x" },
-      });
+      const written = gapAfter(cursor - 1);
+      const json = JSON.stringify({ ...written, details: { ...written.details, storedAt: "x" } });
       return `id: ${cursor}\nevent: message\ndata: ${json}\n\n`;
     };
     const body = [1, 2, 3, 4, 5].map((at) => message(2 * at) + gap(2 * at + 1)).join("");

@@ -2,8 +2,10 @@
  * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of
  * the message (the first of a type is its example in the documentation), and what carries nothing.
  */
+import assert from "node:assert/strict";
 import { MESSAGE_TYPES, type MessageType } from "../../src/protocol/kinds.ts";
-import type { MessageOf } from "../../src/protocol/message.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import { type Gap, showGaps } from "../../src/reading/gap.ts";
 import {
   adding,
   COMMON,
@@ -21,6 +23,7 @@ import {
 import { gift, giftWidget } from "./jewels.ts";
 import { PHONE_NOTICE, PHONE_PAID, PHONE_PINNED, PHONE_STICKER, PHONE_TEXT } from "./phone-items.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./poll-items.ts";
+import { UTC } from "./read-messages.ts";
 
 const USEC = "1767323045678901";
 
@@ -77,23 +80,22 @@ const DELETED_STATE = runs("[message deleted]");
 
 const product = { title: "Enamel mug", price: "$12.00", vendorName: "Made-up Shop" };
 
-/** What a room writes itself, between two messages of the upstream. */
-export const GAP: MessageOf<"gap"> = {
-  type: "gap",
-  id: "gap:1767323045678",
-  timestamp: "3:04 PM",
-  author: "",
-  message: "Messages may be missing here.",
-  amount: "",
-  color: "",
-  parts: [{ kind: "text", text: "Messages may be missing here." }],
-  details: {
-    gap: { since: "2026-01-02T15:01:00.000Z", until: "2026-01-02T15:04:05.000Z", reason: "unreachable" },
-  },
-};
+/** The gap that a room whose last cursor is `head` writes at its end. */
+export function gapAfter(head: number): Message {
+  const [sinceMs, untilMs] = ["2026-01-02T15:01:00Z", "2026-01-02T15:04:05Z"].map(Date.parse) as [
+    number,
+    number,
+  ];
+  const suspectedGap: Gap = { sinceMs, untilMs, reason: "unreachable" };
+  const room = { head, held: new Map(), gap: undefined, above: new Map() };
+  const moment = { receivedAt: untilMs, timeOfDay: UTC, offsetMs: undefined };
+  const { messages } = showGaps([{ items: [], suspectedGap, isLast: true }], [], room, moment);
+  const [gap] = messages;
+  return gap ?? assert.fail("the room writes no gap");
+}
 
 /** The types as which something of the upstream is read. */
-export const READ_TYPES = MESSAGE_TYPES.filter((type) => type !== GAP.type);
+export const READ_TYPES = MESSAGE_TYPES.filter((type) => type !== "gap");
 
 /** `replaced` is for a room that holds the message; read alone, it gives the item itself. */
 export const SENT: Record<Exclude<MessageType, "replaced" | "gap">, [object, ...object[]]> = {
