@@ -1,13 +1,16 @@
 /**
- * Waits until nobody, on any instance, has watched a room for the grace time. While the store cannot say so,
- * it asks again each second, and the room stays.
+ * Waits until nobody, on any instance, has watched a room for the grace time. While another instance has
+ * viewers, or the store cannot say whether one has, it asks again and again, and the room stays.
  */
 import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/store-error.ts";
 import type { RoomsParts } from "./rooms-parts.ts";
 
-/** The wait before the next question if the store cannot answer. */
-const UNKNOWN_MS = 1000;
+/**
+ * The wait before the next question if the store cannot answer. Also the longest one while others watch, if
+ * the grace time is shorter.
+ */
+const ASK_AGAIN_MS = 1000;
 
 /**
  * For a room that has just lost its last viewer here: resolves when the grace time is over. Also resolves if
@@ -19,12 +22,12 @@ export async function graceOver(
   signal: AbortSignal,
 ): Promise<void> {
   const unknown = (error: unknown) => {
-    if (isUnavailable(error)) return UNKNOWN_MS;
+    if (isUnavailable(error)) return ASK_AGAIN_MS;
     telemetry.rooms.broken(key, error);
     return 0;
   };
   for (let leftMs = graceMs; ; ) {
-    await clock.sleep(Math.min(leftMs, graceMs), signal);
+    await clock.sleep(Math.min(leftMs, Math.max(graceMs, ASK_AGAIN_MS)), signal);
     leftMs = await sources.ownership.watchedForMs(key).catch(unknown);
     signal.throwIfAborted();
     if (leftMs === 0) return;

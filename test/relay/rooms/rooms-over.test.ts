@@ -119,6 +119,24 @@ describe("an ended room", () => {
   });
 });
 
+it("a room without a grace time asks each second at most whether another instance has viewers", async () => {
+  const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "0" } });
+  relay.upstream.chat(VIDEO, TEXT).say(1);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  const asked: number[] = [];
+  relay.store.ownership.watchedForMs = async () => {
+    asked.push(relay.clock.monotonic());
+    return asked.length > 3 ? 0 : 400;
+  };
+  viewer.leave();
+  await relay.advance(5000);
+  assert.deepEqual(
+    asked.map((at) => at - (asked[0] ?? 0)),
+    [0, 400, 800, 1200],
+  );
+  assert.equal((await relay.when(relay.list.all()))[0]?.state, "released");
+});
+
 describe("a viewer that resumes a released room", () => {
   const cases: [what: string, Partial<Scenario>, walled: readonly RequestKind[]][] = [
     ["whose chat is over gets the messages it missed, then end", { kind: "disabled" }, []],
