@@ -74,7 +74,7 @@ export function boundUnreadResponses(app: FastifyInstance, limits: AnswerLimits)
 
 function sizeOf(payload: unknown): number {
   if (payload instanceof Readable) return PIPED_BYTES;
-  return typeof payload === "string" || Buffer.isBuffer(payload) ? payload.length : 0;
+  return typeof payload === "string" || Buffer.isBuffer(payload) ? Buffer.byteLength(payload) : 0;
 }
 
 /**

@@ -8,6 +8,8 @@ import { connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import fastify from "fastify";
+import { boundUnreadResponses } from "../../../src/http/connections/unread-responses.ts";
 import { askRaw } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { said, several, withRoom } from "../../support/history.ts";
@@ -90,6 +92,16 @@ describe("an answer", () => {
     assert.equal((await get({ videoId: ROOM, limit: 1 })).status, 200); // a small answer
     clients[0]?.socket.destroy();
     await eventually("200", async () => (await stalled(t, url, PAGE)).status);
+  });
+
+  it("is small by its bytes, and not by its characters", async (t) => {
+    const app = fastify();
+    t.after(() => app.close());
+    boundUnreadResponses(app, { bytes: 0, stallMs: NEVER_MS });
+    app.get("/v1/:letter", ({ params }) => (params as { letter: string }).letter.repeat(8000));
+    const statusOf = async (letter: string) =>
+      (await app.inject(`/v1/${encodeURIComponent(letter)}`)).statusCode;
+    assert.deepEqual([await statusOf("a"), await statusOf("漢")], [200, 503]);
   });
 
   it("that is refused has no header of the answer that it replaces", async (t) => {
