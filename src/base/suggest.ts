@@ -30,6 +30,7 @@ export function suggestOrList(unknown: string, known: readonly string[]): string
 export function isOneSlip(word: string, other: string): boolean {
   const [one, two] = [word.toLowerCase(), other.toLowerCase()];
   if (editDistance(one, two) <= 1) return true;
+  if (one.length !== two.length) return false;
   const at = [...one].findIndex((letter, index) => letter !== two[index]);
   const [first = "", second = ""] = one.slice(at);
   return one.slice(0, at) + second + first + one.slice(at + 2) === two;
