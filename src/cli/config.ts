@@ -111,7 +111,7 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,
       channelMs: v.RELAY_CHANNEL_MS,
-      /** Ids of the videos to record. */
+      /** The videos that are being recorded: none yet. */
       recorded: new Counts<string>(),
       isRecordingFixed: v.RELAY_RECORD.length > 0,
       timeOfDay: time,

@@ -131,7 +131,8 @@ export function pageWithAnswer(page: readonly Item[], answer: readonly Item[]): 
  * The batches, cut where the list of all messages begins. An example: Top chat shows 1 5 9, all messages show
  * 7 8 9. The gap is written before 1 and before 7, if these are new, because Top chat leaves out some of the
  * messages from 1 to 7. Only 7 8 9 can disprove it. Behind a batch in Top chat alone, the gap lasts until a
- * later batch begins. Test: "does not hide what it leaves out".
+ * later batch begins. Test: "does not hide what it leaves out, although it reaches back to the stored
+ * messages".
  */
 export function cutBehindTopChat(batches: readonly ReadBatch[]): readonly ReadBatch[] {
   return batches.flatMap((batch) => {

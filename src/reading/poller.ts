@@ -187,8 +187,9 @@ export class Poller {
   }
 
   /**
-   * Waits for the next step. While the chat is looked for seldom, a newcomer ends the wait: one here at once
-   * (`hurry`), one at another instance at the next question whether somebody watches.
+   * Waits for the next step. While the chat is looked for seldom, a newcomer ends the wait, but not before
+   * the interval between two looks (`lookMs`) is over: one here at once (`hurry`), one at another instance at
+   * the next question whether somebody watches.
    */
   async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
     const { clock, isWatched, settings } = this.#parts;

@@ -1,4 +1,4 @@
-/** What an instance gives all its rooms, and the entry of each. */
+/** What all rooms of an instance use, and the settings of both. */
 import type { Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomSources } from "./sources.ts";

@@ -19,7 +19,7 @@ export interface ProbeRow {
 }
 
 /**
- * All attempts use the token of one page. A failed attempt is a row. Rejects like `LiveChat.find`, with
+ * All attempts use the token of one page. A failed attempt is a row. Rejects like `LiveChat.findChat`, with
  * `ChatAbsent`, and with `UpstreamError` "throttled" if a cooldown lasts longer than a minute.
  */
 export async function probe(egress: Egress, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {

@@ -13,6 +13,18 @@ const TEXT = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
 const MAX_CHARACTERS = 14_000;
 const MAX_ODDITIES = 12;
 
+const TESTS = globSync("test/**/*.ts", { cwd: ROOT, exclude: ["**/node_modules/**"] }).map((file) =>
+  readFileSync(join(ROOT, file), "utf8"),
+);
+
+/** Whether a test, or tests of a table, have this title. */
+const isTested = (title: string) =>
+  TESTS.some((source) =>
+    [`"${title}"`, `\`${title}\``, `\`${title}\${`, `\`${title}: \${`].some((text) => source.includes(text)),
+  );
+/** The code's text, with the lines of its comments joined. */
+const wordsOf = (file: string) => readFileSync(join(ROOT, file), "utf8").replace(/\s*\n\s*(\*|\/\/) /g, " ");
+
 /** The lines of a section's list. */
 function listed(heading: string): string[] {
   const section = TEXT.split(/^## /m).find((part) => part.startsWith(heading)) ?? "";
@@ -35,17 +47,10 @@ describe("ARCHITECTURE.md", () => {
   });
 
   it("names for each oddity the test that fails if the oddity is changed", () => {
-    const tests = globSync("test/**/*.ts", { cwd: ROOT, exclude: ["**/node_modules/**"] }).map((file) =>
-      readFileSync(join(ROOT, file), "utf8"),
-    );
     const titles = listed("Looks wrong").map((line) => /\[`([^`]+)`\]$/.exec(line)?.[1] ?? line);
     assert.ok(titles.length > 0 && titles.length <= MAX_ODDITIES, `${titles.length} entries`);
-    const isThere = (title: string) =>
-      tests.some((source) =>
-        [`"${title}"`, `\`${title}\``, `\`${title}\${`].some((text) => source.includes(text)),
-      );
     assert.deepEqual(
-      titles.filter((title) => !isThere(title)),
+      titles.filter((title) => !isTested(title)),
       [],
     );
   });
@@ -58,8 +63,7 @@ describe("ARCHITECTURE.md", () => {
     assert.ok(oddities.length >= 8, `${oddities.length} with a file`);
     const withoutTest = oddities.filter(({ name, title }) => {
       const [file = ""] = globSync([`src/**/${name}`, name], { cwd: ROOT });
-      const words = readFileSync(join(ROOT, file), "utf8").replace(/\s*\n\s*(\*|\/\/) /g, " ");
-      return !words.includes(`Test: "${title}"`);
+      return !wordsOf(file).includes(`Test: "${title}"`);
     });
     assert.deepEqual(withoutTest, []);
   });
@@ -67,4 +71,16 @@ describe("ARCHITECTURE.md", () => {
   it(`has at most ${MAX_CHARACTERS} characters`, () => {
     assert.ok(TEXT.length <= MAX_CHARACTERS, `${TEXT.length} characters`);
   });
+});
+
+it("the tests that comments name are there", () => {
+  const named = globSync("{src,client,web,simulator,terminal}/**/*.ts", {
+    cwd: ROOT,
+    exclude: ["**/node_modules/**", "**/dist/**"],
+  }).flatMap((file) => [...wordsOf(file).matchAll(/\bTest: "([^"]+)"/g)].map(([, title = ""]) => title));
+  assert.ok(named.length > 20, `${named.length} titles`);
+  assert.deepEqual(
+    named.filter((title) => !isTested(title)),
+    [],
+  );
 });

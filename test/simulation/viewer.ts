@@ -71,7 +71,7 @@ export class Viewer {
   readonly #filter: Filter;
   readonly #subscription: Subscription;
   #taken: { frame: Frame; isHeld: boolean }[] = [];
-  /** While it takes what was held for it. */
+  /** While it takes the bytes that were held for it. */
   #isReadingOn = false;
   #hasBegun = false;
   /** Whether its last refusal was that its chat is surely not there: clients do not come again after it. */

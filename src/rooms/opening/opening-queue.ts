@@ -31,8 +31,8 @@ const MAX_OF_MERGED = 500;
 export type OpeningRank = "open" | "known" | "unknown";
 
 /**
- * A video in the queue: counted from the start, and in line once it has asked for its turn. Disposing takes
- * it out: it waits no more, or needs no turn.
+ * A video in the queue: counted from the start, and in line once it has asked for its turn. Disposing ends
+ * the count, for a video that needs no turn; in line, it waits until its turn, its limit or its signal.
  */
 export interface QueuedOpening<T = OpeningTurn> extends Disposable {
   /** Its first client's address, or its network; empty if the service itself opens the room. */

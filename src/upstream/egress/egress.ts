@@ -140,7 +140,7 @@ export class Egress {
     return this.#wallCount.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
   }
 
-  /** The standing of a video's chat, and what its pages say of it. Rejects as `LiveChat.find` does. */
+  /** The standing of a video's chat, and what its pages say of it. Rejects as `LiveChat.findChat` does. */
   async standingOf(
     videoId: string,
     signal: AbortSignal,

@@ -76,8 +76,8 @@ export class Silence {
 
   /**
    * The caller moves from an egress that has lost the upstream. Its silence goes on, because the next egress
-   * may not reach the upstream either. Test: "goes on at another egress since the calls of the one that it
-   * leaves began to fail".
+   * may not reach the upstream either. Test: "counts, after a move to another egress, from the first failed
+   * call of the old egress".
    */
   continue(left: Silence): void {
     const now = this.#clock.monotonic();
