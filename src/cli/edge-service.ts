@@ -1,7 +1,7 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Subjects } from "../http/access/viewer-places.ts";
 import { originVideoChannels } from "../origin/edge-video-channels.ts";
-import { HttpConnections } from "../origin/http-connections.ts";
+import { OriginHttpConnections } from "../origin/http-connections.ts";
 import { Origin } from "../origin/origin.ts";
 import { OriginChannelWatch } from "../origin/origin-channel-watch.ts";
 import { OriginHealth } from "../origin/origin-health.ts";
@@ -27,7 +27,7 @@ export async function startEdge(
   const { rooms: settings, http } = config;
   const { isWorker = false } = http;
   const { origin: url, originToken: token } = config;
-  const connections = new HttpConnections(url, token, isWorker);
+  const connections = new OriginHttpConnections(url, token, isWorker);
   const origin = new Origin(url, connections, clock, settings.keepaliveMs);
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);

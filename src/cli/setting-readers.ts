@@ -171,7 +171,7 @@ function originsIn(list: string, form: RegExp, others: string): string[] {
 }
 
 /** The names of a list in lower case; each may end with `*`. */
-export function corsHeaders(value: string): string[] {
+export function headerNames(value: string): string[] {
   const names = entriesIn(value.toLowerCase());
   if (!names.every((name) => /^[\w-]+\*?$/.test(name)))
     throw new Error("a comma-separated list of header names such as traceparent or x-*");

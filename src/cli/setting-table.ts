@@ -12,11 +12,11 @@ import {
   adminToken,
   baseUrl,
   clientsFile,
-  corsHeaders,
   corsOrigins,
   days,
   flag,
   frameAncestors,
+  headerNames,
   hostName,
   listenAddress,
   ms,
@@ -149,7 +149,7 @@ const ACCESS = {
   RELAY_CORS_HEADERS: flag(
     "traceparent,tracestate",
     "further request headers that pages of other sites may send: a comma-separated list of names; `x-*` stands for all that begin with `x-`",
-    corsHeaders,
+    headerNames,
   ),
 };
 

@@ -11,7 +11,7 @@ import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts"
 import { ALL } from "../serving/type-filter.ts";
 import { typesIn, worthIn } from "./filter-query.ts";
 import { preferred } from "./negotiation.ts";
-import { saidTimeIn, timeIn } from "./query-time.ts";
+import { queriedTime, saidTimeIn } from "./query-time.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";
 
 export interface HistoryQuery {
@@ -32,8 +32,8 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
       chat: query.chat,
       after: query.after === undefined ? undefined : Number(query.after),
       before: query.before === undefined ? undefined : Number(query.before),
-      from: timeIn(query, "from"),
-      to: timeIn(query, "to"),
+      from: queriedTime(query, "from"),
+      to: queriedTime(query, "to"),
       saidFrom: saidTimeIn(query, "saidFrom"),
       saidTo: saidTimeIn(query, "saidTo"),
       filter: {

@@ -5,7 +5,7 @@ import { parseTime } from "../protocol/time.ts";
 import type { SaidTime } from "../serving/history/history.ts";
 
 /** The wall milliseconds that a parameter of a query names. Throws `RelayError` INVALID_REQUEST. */
-export function timeIn<Name extends string>(
+export function queriedTime<Name extends string>(
   query: Readonly<Partial<Record<Name, string>>>,
   name: Name,
 ): number | undefined {

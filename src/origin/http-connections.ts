@@ -22,7 +22,7 @@ const CACHE = { maxSize: 64 * 1024 * 1024, maxCount: 10_000, maxEntrySize: 4 * 1
 
 const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 
-export class HttpConnections implements OriginConnections {
+export class OriginHttpConnections implements OriginConnections {
   readonly #url: string;
   /** For requests of this service's own, and those that it makes for clients; not for those it sends on. */
   readonly #authorization: Record<string, string>;

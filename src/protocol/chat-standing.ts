@@ -57,7 +57,7 @@ const FOUND_NONE = "No live chat found: ";
 const FOUND_NOT_SURELY_NONE = "No live chat found, but there may be one: ";
 
 /** The absence in the words of the error NO_LIVE_CHAT. */
-export function wordsOf({ is, why }: Absence): string {
+export function sentenceOf({ is, why }: Absence): string {
   return `${is === "unknown" ? FOUND_NOT_SURELY_NONE : FOUND_NONE}${why}`;
 }
 
@@ -79,7 +79,7 @@ export class ChatAbsent extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(absence: Absence, retryAfterMs?: number) {
-    super(wordsOf(absence));
+    super(sentenceOf(absence));
     this.absence = absence;
     this.retryAfterMs = retryAfterMs;
   }

@@ -6,7 +6,7 @@ import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { Fact } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
-import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
+import { checksumOf, compressed, GZIP_HEADER, RunningSum, type Sum, stored } from "./gzip.ts";
 
 /** Forms of bodies that are complete after the first write: plain or gzip, not chunked. */
 type WholeForms = Record<"plain" | "gzip", Form>;
@@ -71,7 +71,7 @@ const PACKERS: Record<TransferCoding, (frames: readonly Buffer[], isShared: bool
   chunked: (frames) => inChunk(frames),
   gzip: (frames, isShared) => {
     const text = Buffer.concat(frames);
-    return { ...inChunk([isShared ? compressed(text) : stored(text)]), sum: sumOf(text) };
+    return { ...inChunk([isShared ? compressed(text) : stored(text)]), sum: checksumOf(text) };
   },
 };
 const NOTHING: Packet = { bytes: Buffer.alloc(0), size: 0 };
@@ -148,7 +148,7 @@ export function wholeFormsOf(name: string, framing: Framing): WholeForms {
     pack: (frames, isShared, place) => {
       const { bytes } = plain.pack(frames, isShared, place);
       const sum = new RunningSum();
-      sum.add(sumOf(bytes));
+      sum.add(checksumOf(bytes));
       const body = isShared ? compressed(bytes) : stored(bytes);
       const whole = Buffer.concat([GZIP_HEADER, body, sum.trailer()]);
       return { bytes: whole, size: whole.length };

@@ -42,7 +42,7 @@ export function stored(bytes: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-export function sumOf(bytes: Buffer): Sum {
+export function checksumOf(bytes: Buffer): Sum {
   return { crc: crc32(bytes), length: bytes.length, shift: powerOfX(8 * bytes.length) };
 }
 

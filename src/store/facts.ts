@@ -8,7 +8,7 @@ import { unlessAborted } from "../base/deadline.ts";
 import { asString, dig, parseJson } from "../base/json.ts";
 import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
-import { type AwaitedAbsence, wordsOf } from "../protocol/chat-standing.ts";
+import { type AwaitedAbsence, sentenceOf } from "../protocol/chat-standing.ts";
 import { readChosen } from "./featured.ts";
 import type { FactMark, Followers } from "./follow.ts";
 import type { Fact, RoomRecord, Store } from "./port.ts";
@@ -30,7 +30,7 @@ const READERS: Readonly<Record<FactName, (store: Reads, key: ChatKey) => Promise
   standing: async (store, key) => {
     const room = await store.getRoom(key);
     const absence = room && absenceOf(room);
-    const value = absence && wordsOf(absence);
+    const value = absence && sentenceOf(absence);
     return { fact: { name: "standing", value }, mark: room ? absenceText(room.checkpoint) : null };
   },
 };

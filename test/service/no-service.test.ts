@@ -5,7 +5,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../src/base/clock.ts";
-import { HttpConnections } from "../../src/origin/http-connections.ts";
+import { OriginHttpConnections } from "../../src/origin/http-connections.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";
@@ -81,7 +81,7 @@ describe("a certificate that nobody has signed", () => {
 
   it("is named in the log of an edge, with the variable that makes it trusted", async (t) => {
     const url = await serverOf(t);
-    const origin = new Origin(url, new HttpConnections(url), systemClock, 1000);
+    const origin = new Origin(url, new OriginHttpConnections(url), systemClock, 1000);
     t.after(() => origin.close());
     await assert.rejects(origin.isRelay(), REMEDY);
   });

@@ -9,28 +9,28 @@ import {
   credentialsInServiceWorkerData,
   type FoundCredentials,
 } from "../../upstream/page/credentials.ts";
-import type { Exchange } from "./exchange-log.ts";
+import type { LoggedExchange } from "./exchange-log.ts";
 import { type Finding, sizeOf } from "./finding.ts";
 
 type Said = Pick<Finding, "state" | "text" | "quoted">;
-type Answer = NonNullable<Exchange["answer"]>;
+type Answer = NonNullable<LoggedExchange["answer"]>;
 
 /** The paths that the service asks for. A redirect may lead to any other. */
 const OWN_PATH = /^\/(?:sw\.js|sw\.js_data|live_chat|watch|youtubei\/v1\/(?:next|live_chat\/\w+))$/;
 
 /** The path of a request, without its query; of a redirect, only that it has one. */
-export function calledPath({ request }: Exchange): string {
+export function calledPath({ request }: LoggedExchange): string {
   const { pathname } = new URL(request.url);
   return OWN_PATH.test(pathname) ? pathname : "/…";
 }
 
 /** The client identity in a call's body; undefined for a page. */
-export function clientIn({ request }: Exchange): string | undefined {
+export function clientIn({ request }: LoggedExchange): string | undefined {
   return asString(dig(parseJson(request.body ?? ""), "context", "client", "clientName"));
 }
 
 /** A wall and a page without a chat are warnings: another page may show it. */
-export function exchangeFinding(exchange: Exchange, videoId: string): Finding {
+export function exchangeFinding(exchange: LoggedExchange, videoId: string): Finding {
   const { answer, tookMs } = exchange;
   const path = calledPath(exchange);
   const client = clientIn(exchange);
@@ -42,7 +42,7 @@ export function exchangeFinding(exchange: Exchange, videoId: string): Finding {
   return { of, ...said, text: `${head}: ${text}` };
 }
 
-function saidBy(answer: Answer, path: string, videoId: string, exchange: Exchange): Said {
+function saidBy(answer: Answer, path: string, videoId: string, exchange: LoggedExchange): Said {
   const { status, text } = answer;
   if (path.includes("/live_chat/")) return saidByCall(answer, exchange);
   if (status >= 300 && status < 400)
@@ -67,7 +67,7 @@ function saidByPage(page: ChatPage): Said {
   return { state: "ok", text: `${kind}, ${view} messages, ${actions.length} actions` };
 }
 
-function saidByCall(answer: Answer, { request, tookMs }: Exchange): Said {
+function saidByCall(answer: Answer, { request, tookMs }: LoggedExchange): Said {
   try {
     const read = readChatAnswer({ ...answer, tookMs }, request);
     if (read.kind === "no chat") return { state: "warn", text: "no chat" };

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Connections, OutgoingRequest } from "../../upstream/egress/connections.ts";
 
 /** A request and its answer. */
-export interface Exchange {
+export interface LoggedExchange {
   request: OutgoingRequest;
   /** Undefined if no answer came, or not all of it. */
   answer?: {
@@ -19,7 +19,7 @@ export interface Exchange {
 }
 
 export class ExchangeLog {
-  readonly all: Exchange[] = [];
+  readonly all: LoggedExchange[] = [];
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
@@ -27,7 +27,7 @@ export class ExchangeLog {
   }
 
   /** Hears each exchange when it has ended. */
-  onExchange: (exchange: Exchange) => void = () => {};
+  onExchange: (exchange: LoggedExchange) => void = () => {};
 
   /** The same connections, whose exchanges are kept. */
   around(connections: Connections): Connections {
@@ -37,7 +37,7 @@ export class ExchangeLog {
       close: () => connections.close(),
       request: async (request, signal, onSent) => {
         const beganAt = this.#clock.monotonic();
-        const ended = (given: Pick<Exchange, "answer"> = {}) => {
+        const ended = (given: Pick<LoggedExchange, "answer"> = {}) => {
           const exchange = { request, ...given, tookMs: Math.round(this.#clock.monotonic() - beganAt) };
           this.all.push(exchange);
           this.onExchange(exchange);

@@ -5,7 +5,7 @@
 import { commit } from "../../base/commit.ts";
 import { VERSION } from "../../base/own-files.ts";
 import { calledPath, clientIn } from "./exchange-finding.ts";
-import type { Exchange } from "./exchange-log.ts";
+import type { LoggedExchange } from "./exchange-log.ts";
 import { type Finding, lineOf } from "./finding.ts";
 import { reducedBody } from "./reduced.ts";
 
@@ -15,7 +15,7 @@ const UPSTREAM_HOST = /(?:^|\.)(?:youtube|google|googlevideo)\.com$/;
 export function reportOf(
   videoId: string,
   findings: readonly Finding[],
-  exchanges: readonly Exchange[],
+  exchanges: readonly LoggedExchange[],
   now: number,
 ): string {
   const { versions, platform, arch } = process;
@@ -29,7 +29,7 @@ export function reportOf(
   return `${JSON.stringify(report, undefined, 1)}\n`;
 }
 
-function reducedExchange(exchange: Exchange): object {
+function reducedExchange(exchange: LoggedExchange): object {
   const { request, answer, tookMs } = exchange;
   const asked = { method: request.method, path: calledPath(exchange), client: clientIn(exchange), tookMs };
   if (!answer) return { ...asked, answer: "none" };

@@ -18,7 +18,7 @@ import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
 import { filterAsked } from "../filter-query.ts";
 import { streamFormat } from "../negotiation.ts";
-import { timeIn } from "../query-time.ts";
+import { queriedTime } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import type { OpenParts, StreamForm } from "./stream-head.ts";
 
@@ -71,7 +71,7 @@ export function openMultiplex(
 export function partAsked(query: Omit<StreamQuery, "videoId">) {
   return {
     backfill: backfillAsked(query),
-    from: timeIn(query, "from"),
+    from: queriedTime(query, "from"),
     isBounded: query.until === "now",
     filter: filterAsked(query),
     wantsVideo: query.details === "true",

@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { retry } from "../../base/retry.ts";
 import { ENDED, type RoomEnd } from "../../protocol/chat.ts";
-import { wordsOf } from "../../protocol/chat-standing.ts";
+import { sentenceOf } from "../../protocol/chat-standing.ts";
 import type { Message } from "../../protocol/message.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
@@ -187,7 +187,7 @@ export class Appender {
     const encoded = messages.map(encodeMessage);
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
-    const awaits = progress.absence && wordsOf(progress.absence);
+    const awaits = progress.absence && sentenceOf(progress.absence);
     if (awaits !== this.#awaits) store.factChanged(this.#claim.key, "standing");
     this.#awaits = awaits;
     if (added.length < messages.length) telemetry.mark("append: holds some of it already");

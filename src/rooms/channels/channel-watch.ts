@@ -11,7 +11,7 @@ import { dropOldest } from "../../base/maps.ts";
 import { backoffMs } from "../../base/retry.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
-import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
+import { type Absence, ChatAbsent, mayReturn, sentenceOf } from "../../protocol/chat-standing.ts";
 import { isRefusal, RelayError } from "../../protocol/errors.ts";
 import { keepVideo } from "../../reading/about-video.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
@@ -223,10 +223,11 @@ export class ChannelWatch implements WatchedChannel {
     const { clock, egresses } = this.#parts;
     if (absence.is === "over") this.#markOver(videoId);
     else if (mayReturn(absence)) {
-      this.#awaitChat(videoId, wordsOf(absence));
+      this.#awaitChat(videoId, sentenceOf(absence));
       const trouble = this.#troubles.get(videoId);
       if (trouble && absence.is === "off") trouble.notHiddenAt = egresses.witness.now;
-    } else this.#troubles.set(videoId, { why: wordsOf(absence), restsUntil: clock.monotonic() + NO_CHAT_MS });
+    } else
+      this.#troubles.set(videoId, { why: sentenceOf(absence), restsUntil: clock.monotonic() + NO_CHAT_MS });
   }
 
   /** A page says that the chat is hidden: as in its room, it is over once it has been for too long. */

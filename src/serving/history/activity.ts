@@ -46,7 +46,7 @@ export interface Activity {
 export class Activities {
   readonly #history: History;
   readonly #witness: Pick<ClockWitness, "now">;
-  readonly #rooms = new Map<string, Counts>();
+  readonly #rooms = new Map<string, RoomCounts>();
   readonly #work = new SharedWork<Activity>();
 
   /** `witness`: the upstream's time, by which messages are said. */
@@ -74,7 +74,7 @@ export class Activities {
       );
       const { base, floor } = page.room;
       if (counts?.base !== base || counts.cursor < after)
-        counts = new Counts(chat, base, Math.max(oldest, floor));
+        counts = new RoomCounts(chat, base, Math.max(oldest, floor));
       const known = counts;
       await this.#history.slices.each(page.messages, (message) => known.add(message, this.#witness.now));
       next = page.next;
@@ -82,12 +82,12 @@ export class Activities {
     this.#rooms.delete(key);
     if (counts) this.#rooms.set(key, counts);
     dropOldest(this.#rooms, MAX_ROOMS);
-    return (counts as Counts).shown(this.#witness.now);
+    return (counts as RoomCounts).shown(this.#witness.now);
   }
 }
 
 /** The counts of one room. */
-class Counts {
+class RoomCounts {
   readonly base: number;
   cursor: number;
   readonly #chat: Chat;

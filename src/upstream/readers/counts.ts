@@ -5,10 +5,10 @@
 import { asArray, asNumber, asString, dig } from "../../base/json.ts";
 
 /** By the upstream's entity key. */
-export type Counts = ReadonlyMap<unknown, number>;
+export type EntityCounts = ReadonlyMap<unknown, number>;
 
 /** The last count of each entity, from the mutations next to the actions and from those in actions. */
-export function readCounts(mutations: readonly unknown[], actions: readonly unknown[]): Counts {
+export function readCounts(mutations: readonly unknown[], actions: readonly unknown[]): EntityCounts {
   const counts = new Map<unknown, number>();
   for (const mutation of mutations) addCount(counts, mutation);
   for (const action of actions) {

@@ -16,7 +16,7 @@ type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined :
 
 interface Texts {
   parts: Part[];
-  /** Absent: the origin's author, else "". */
+  /** Absent: that of `by`, else "". */
   author?: string;
   amount?: string;
   color?: string;
@@ -30,7 +30,7 @@ export type Content = {
 }[MessageType];
 
 /** Author and time of an event. */
-export interface Origin {
+export interface Authorship {
   author?: string;
   /** The upstream's text of the time. If "" or absent, it is derived from `usec`. */
   shownTime?: string;
@@ -40,17 +40,17 @@ export interface Origin {
   details?: Details;
 }
 
-export function event(id: string, moment: ActionTime, content: Content, origin: Origin = {}): Message {
+export function event(id: string, moment: ActionTime, content: Content, by: Authorship = {}): Message {
   return {
     type: content.type,
     id,
-    timestamp: origin.shownTime || timestampOf(origin.usec, moment),
-    author: content.author ?? origin.author ?? "",
+    timestamp: by.shownTime || timestampOf(by.usec, moment),
+    author: content.author ?? by.author ?? "",
     message: plainText(content.parts),
     amount: content.amount ?? "",
     color: content.color ?? "",
     parts: content.parts,
-    details: addDefined<Details>(origin.details ?? {}, content.details),
+    details: addDefined<Details>(by.details ?? {}, content.details),
   } as Message; // a content's type and details are a pair, which the compiler cannot follow into this object
 }
 

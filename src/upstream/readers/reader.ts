@@ -7,7 +7,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions } from "../../telemetry/action-events.ts";
-import type { Counts } from "./counts.ts";
+import type { EntityCounts } from "./counts.ts";
 import type { Panels } from "./panels.ts";
 import type { TimeOfDay } from "./timestamp.ts";
 
@@ -31,7 +31,7 @@ export interface Context extends ActionTime {
   /** The panels before this action. */
   panels: Panels;
   /** The counts in the same answer (likes, replies), by entity key. */
-  counts: Counts;
+  counts: EntityCounts;
   /** Whether the upstream was asked for English. */
   isEnglish: boolean;
   /** Reads the one object that the holder has under its name. */

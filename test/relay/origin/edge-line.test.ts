@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { merged } from "../../../client/index.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { HttpConnections } from "../../../src/origin/http-connections.ts";
+import { OriginHttpConnections } from "../../../src/origin/http-connections.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { ask } from "../../support/api.ts";
@@ -317,7 +317,7 @@ describe("an edge's request for a page", { timeout: 300_000 }, () => {
       asked += 1;
       if (asked === 1) response.writeHead(200, { etag: '"a"', "cache-control": "no-cache" }).end("a page");
     });
-    const origin = new HttpConnections(server.url);
+    const origin = new OriginHttpConnections(server.url);
     t.after(() => origin.close());
     const request = { path: "/v1/messages", headers: {} };
     const { body } = await origin.page(request, new AbortController().signal);
@@ -340,7 +340,7 @@ describe("an edge's question whether its origin is alive", { timeout: 300_000 },
     t.after(() => server[Symbol.asyncDispose]());
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const connections = new HttpConnections(url);
+    const connections = new OriginHttpConnections(url);
     t.after(() => connections.close());
     const origin = new Origin(url, connections, systemClock, 1000);
     for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(), true);

@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../../src/base/clock.ts";
-import { HttpConnections } from "../../../src/origin/http-connections.ts";
+import { OriginHttpConnections } from "../../../src/origin/http-connections.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginChannelWatch } from "../../../src/origin/origin-channel-watch.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
@@ -89,7 +89,7 @@ it("an edge and its clients reach the origin while other clients do not read the
   t.after(() => server.closeAllConnections());
   t.after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const origin = new Origin(url, new HttpConnections(url), systemClock, 1000);
+  const origin = new Origin(url, new OriginHttpConnections(url), systemClock, 1000);
   t.after(() => origin.close());
   const { signal } = new AbortController();
   const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };
@@ -108,7 +108,7 @@ it("the words of an origin's refusal are whole, wherever their bytes are cut", a
   const cut = words.indexOf("–") + 1;
   const body = Readable.from([words.subarray(0, cut), words.subarray(cut)]);
   const page = async () => ({ statusCode: 404, headers: {}, body });
-  const origin = new Origin("", { page } as unknown as HttpConnections, systemClock, 1000);
+  const origin = new Origin("", { page } as unknown as OriginHttpConnections, systemClock, 1000);
   await assert.rejects(origin.messagesAfter(VIDEO, 0, 100), /Der Chat – er ist aus/);
 });
 

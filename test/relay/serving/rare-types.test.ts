@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from "node:test";
 import { dig } from "../../../simulator/plain-json.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { filterAsked } from "../../../src/http/filter-query.ts";
-import { HttpConnections } from "../../../src/origin/http-connections.ts";
+import { OriginHttpConnections } from "../../../src/origin/http-connections.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -38,7 +38,7 @@ function chatWith(types: Readonly<Record<number, string>>): EncodedMessage[] {
 async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge: boolean) {
   const { store, url } = await withRoom(t, [...chat]);
   const telemetry = new Telemetry(silentLog);
-  const origin = new Origin(url, new HttpConnections(url), systemClock, 1000);
+  const origin = new Origin(url, new OriginHttpConnections(url), systemClock, 1000);
   t.after(() => origin.close());
   const events = new OriginEvents(telemetry);
   const log: RoomLog = isAtEdge ? new OriginRoomLog(origin, systemClock, events) : store;
