@@ -2,7 +2,6 @@
  * The configurations that the settings mean: of a port, which every service has; and with it, of an instance
  * that reads chats and of an edge.
  */
-import { Counts } from "../base/key-counts.ts";
 import type { RequestTimeouts } from "../http/connections/create-http-server.ts";
 import type { HttpSettings } from "../http/server.ts";
 import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";
@@ -111,8 +110,6 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,
       channelMs: v.RELAY_CHANNEL_MS,
-      /** The videos that are being recorded: none yet. */
-      recorded: new Counts<string>(),
       isRecordingFixed: v.RELAY_RECORD.length > 0,
       timeOfDay: time,
     },

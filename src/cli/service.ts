@@ -3,6 +3,7 @@
  * first, so that HTTP answers until the last stream has ended; then HTTP, store and upstream.
  */
 import type { Clock } from "../base/clock.ts";
+import { Counts } from "../base/key-counts.ts";
 import { ChannelWatch } from "../rooms/channels/channel-watch.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { readVideoChannels } from "../rooms/channels/video-channels.ts";
@@ -85,7 +86,8 @@ export async function startService(
     if (pace) egresses.share(name, pace);
   }
   const settings = config.rooms;
-  const parts = { store, egresses, clock, telemetry, settings };
+  const recorded = new Counts<string>();
+  const parts = { store, egresses, recorded, clock, telemetry, settings };
   const rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
   new RoomExchange(rooms, parts).start();
   const { openings } = rooms;
@@ -99,8 +101,7 @@ export async function startService(
   // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const background = new AbortController();
-  const { recorded } = settings;
-  const recording = { ...parts, rooms, channels, recorded };
+  const recording = { ...parts, rooms, channels };
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);

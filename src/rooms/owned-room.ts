@@ -37,11 +37,11 @@ const RELEASE_LIMIT_MS = 5000;
 export interface OwnedRoomParts extends RoomParts {
   store: ObservedStore;
   egresses: EgressPool;
+  /** The videos that are recorded; may change at any time. */
+  recorded: Pick<Counts<string>, "has">;
   settings: RoomSettings &
     PollerSettings &
     AppenderSettings & {
-      /** The videos that are recorded; may change at any time. */
-      recorded: Pick<Counts<string>, "has">;
       /** Whether `RELAY_RECORD` names any, which other instances on the store then record as well. */
       isRecordingFixed: boolean;
       /** As in `RoomsSettings`. */
@@ -143,7 +143,7 @@ export class OwnedRoom {
       appender,
       hold,
       priorityMs: (isQuiet) => {
-        const isRecorded = parts.settings.recorded.has(videoId);
+        const isRecorded = parts.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
       },
       isWatched: () => this.#isWatched(parts),
@@ -157,10 +157,10 @@ export class OwnedRoom {
    * Whether the room has a viewer that is not a recording, here or on another instance. On each instance, a
    * recording of the room counts as one viewer.
    */
-  async #isWatched({ settings, store }: OwnedRoomParts): Promise<boolean> {
+  async #isWatched({ recorded, settings, store }: OwnedRoomParts): Promise<boolean> {
     const { key, videoId, viewerCount } = this.room;
     // Without a recording, it is read for viewers alone.
-    if (!settings.recorded.has(videoId) || viewerCount > 1) return true;
+    if (!recorded.has(videoId) || viewerCount > 1) return true;
     const others = store.ownership.wantedElsewhere([key], settings.isRecordingFixed ? 1 : 0);
     return (await others.catch(ifUnavailable([]))).length > 0;
   }

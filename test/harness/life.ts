@@ -3,6 +3,7 @@
  * clock, store and network. A kill cuts it off from all three and leaves it as it is.
  */
 
+import { Counts } from "../../src/base/key-counts.ts";
 import type { Config } from "../../src/cli/config.ts";
 import { RequestTurns } from "../../src/http/connections/request-turns.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
@@ -58,6 +59,7 @@ export class Life implements OriginService {
   readonly #history: History;
   readonly #isBlanking: () => boolean;
   readonly reads: LogReads;
+  readonly recorded = new Counts<string>();
   readonly #background = new AbortController();
   #door: Door | undefined;
 
@@ -84,7 +86,7 @@ export class Life implements OriginService {
     const parts = {
       rooms,
       channels,
-      recorded: config.rooms.recorded,
+      recorded: this.recorded,
       store,
       egresses: this.egresses,
       clock,
@@ -107,7 +109,7 @@ export class Life implements OriginService {
     const { engine, peek } = storage({ clock, telemetry, health, witness: this.egresses.witness });
     const store = observed(engine, clock, telemetry, health);
     const settings = config.rooms;
-    const parts = { store, egresses: this.egresses, clock, telemetry, settings };
+    const parts = { store, egresses: this.egresses, recorded: this.recorded, clock, telemetry, settings };
     this.rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
     new RoomExchange(this.rooms, parts).start();
     this.list = new RoomList(store, this.rooms);

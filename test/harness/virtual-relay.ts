@@ -14,6 +14,7 @@ import { pino } from "pino";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../../simulator/index.ts";
 import { Random } from "../../simulator/random.ts";
 import type { Awaited, RequestKind, RequestRecord } from "../../simulator/requests.ts";
+import type { Counts } from "../../src/base/key-counts.ts";
 import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
@@ -116,6 +117,11 @@ export class VirtualRelay {
 
   get egresses(): EgressPool {
     return this.#life.egresses;
+  }
+
+  /** The recordings of each video. */
+  get recorded(): Counts<string> {
+    return this.#life.recorded;
   }
 
   get store(): ObservedStore {

@@ -7,13 +7,13 @@ import { type ListedRecording, Recordings } from "../../src/rooms/recordings/rec
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { VIDEO } from "./virtual-room.ts";
 
-type ServiceParts = Omit<RecorderParts, "recorded" | "settings"> & { config: Config };
+type ServiceParts = Omit<RecorderParts, "settings"> & { config: Config };
 
 /** What the recorder of a service is made of. */
 export function recorderOf(parts: ServiceParts): RecorderParts {
-  const { rooms, channels, config, store, egresses, clock, telemetry } = parts;
+  const { rooms, channels, config, recorded, store, egresses, clock, telemetry } = parts;
   const { rooms: settings } = config;
-  return { rooms, channels, recorded: settings.recorded, store, egresses, clock, telemetry, settings };
+  return { rooms, channels, recorded, store, egresses, clock, telemetry, settings };
 }
 
 /** A run of a recording that ends with the signal, and reports to nobody. */

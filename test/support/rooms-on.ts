@@ -2,6 +2,7 @@
 
 import { startSimulator } from "../../simulator/index.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { Counts } from "../../src/base/key-counts.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { ChannelWatch } from "../../src/rooms/channels/channel-watch.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
@@ -31,7 +32,8 @@ export async function roomsOn(
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const settings = config.rooms;
-  const parts = { store, egresses, clock, telemetry, settings };
+  const recorded = new Counts<string>();
+  const parts = { store, egresses, recorded, clock, telemetry, settings };
   const rooms = new Rooms({ sources: new StoreBackedRooms(parts), clock, telemetry, settings });
   new RoomExchange(rooms, parts).start();
   const list = new RoomList(store, rooms);
@@ -43,7 +45,7 @@ export async function roomsOn(
     (channel, watchers, isKnown) => new ChannelWatch(channel, watching, watchers, isKnown),
   );
   const history = new History(store, clock);
-  const recording = recorderOf({ rooms, channels, config, store, egresses, clock, telemetry });
+  const recording = recorderOf({ rooms, channels, config, recorded, store, egresses, clock, telemetry });
   const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());

@@ -42,7 +42,9 @@ export class VirtualServer {
     const network = { connectionsOf: () => connectionsTo(upstream, clock) };
     const life = new Life({ config, scheduler: clock, network, storage: inMemory(), telemetry });
     const { rooms, channels, videoChannels, list, egresses, store } = life;
-    const recording = recorderOf({ rooms, channels, config, store, egresses, clock: life.clock, telemetry });
+    const { recorded } = life;
+    const own = { rooms, channels, recorded, store, egresses, clock: life.clock, telemetry };
+    const recording = recorderOf({ ...own, config });
     const source = {
       featuring: new Featuring(store),
       list,

@@ -75,7 +75,7 @@ async function openInTurn(
   parts: OwnedRoomParts,
   signal: AbortSignal,
 ): Promise<OpeningResult> {
-  const isRecorded = parts.settings.recorded.has(videoId);
+  const isRecorded = parts.recorded.has(videoId);
   if (parts.store.health.isStoreFull && !isRecorded) throw atCapacity("store");
   const wasOpen = stored.some(({ end }) => !isOver(end));
   const isKnown = stored.length > 0 || applicant.isShown;

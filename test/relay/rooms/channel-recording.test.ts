@@ -350,7 +350,7 @@ describe("a recorded channel", () => {
     live.chat.end("reload-only"); // and the channel's page goes on to show it live
     await relay.advance(30 * MINUTE);
     assert.equal(loads("popout").length, 2, "one for the chat, and one to know that it is over");
-    assert.deepEqual([...relay.config.rooms.recorded.keys()], []);
+    assert.deepEqual([...relay.recorded.keys()], []);
   });
 
   it("has a stream that counts as recorded until the last of its recordings ends", async () => {
@@ -358,7 +358,7 @@ describe("a recorded channel", () => {
     const live = stream("live-first1");
     live.chat.say(3);
     await relay.advance(2 * MINUTE);
-    const isRecorded = () => relay.config.rooms.recorded.has(live.videoId);
+    const isRecorded = () => relay.recorded.has(live.videoId);
     const recordItself = () => {
       const deleted = new AbortController();
       const { signal } = deleted;
@@ -412,6 +412,6 @@ describe("a recorded channel", () => {
     const live = stream("live-first1");
     await relay.advance(11 * MINUTE);
     assert.ok(isRead(live.videoId));
-    assert.deepEqual([...relay.config.rooms.recorded.keys()], [live.videoId]);
+    assert.deepEqual([...relay.recorded.keys()], [live.videoId]);
   });
 });

@@ -321,7 +321,7 @@ for (const [what, settings, alone] of [
     const { relay, chat, bootstraps } = await virtualRoom(3, settings);
     let elsewhere: number = alone;
     relay.store.ownership.wantedElsewhere = async (keys, beyond = 0) => (elsewhere > beyond ? keys : []);
-    relay.config.rooms.recorded.take(VIDEO);
+    relay.recorded.take(VIDEO);
     chat.change({ kind: "off" });
     await relay.advance(3 * HOUR);
     const looksIn = async (ms: number) => {
