@@ -78,6 +78,13 @@ it("each new content is sent once, however often it is read again", async () => 
   for (let from = 0; from < actions.length; from++) assert.deepEqual(await take(...actions.slice(from)), []);
 });
 
+it("a content that comes twice in a row is sent once, also if it is read again", async () => {
+  const take = await roomLog();
+  const actions = [said("a", "one"), replacing("a", text("a", "two")), replacing("a", text("a", "two"))];
+  assert.deepEqual(await take(...actions), ["chat a one", "replaced replaced:a:# two"]);
+  for (let from = 0; from < actions.length; from++) assert.deepEqual(await take(...actions.slice(from)), []);
+});
+
 it("a message that returns to an earlier content is replaced once more, and a second reading adds nothing", async () => {
   const take = await roomLog();
   const contents = ["two", "one", "two", "three", "one", "two"];
