@@ -198,6 +198,8 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(idsOf(mergeInOrder(page, answer)), ["a", "D", "b", "c", "D", "d"]);
     const behind = [item("d", 4), item("e", 5), deletion];
     assert.deepEqual(idsOf(mergeInOrder(page, behind)), ["a", "D", "b", "D", "d", "e", "D"]);
+    const atOneTime = [item("c", 2), deletion, item("b", 2)]; // may be the page's first one
+    assert.deepEqual(idsOf(mergeInOrder(page.slice(0, 3), atOneTime)), ["a", "c", "D", "b"]);
   });
 
   it("keep a deletion after the answer for the next one, though the page lacks the deleted message", () => {
