@@ -73,6 +73,20 @@ describe("an author all of whose messages are deleted", () => {
     assert.deepEqual(await take(deletion(), deletion()), [AGAIN("bad2")]);
   });
 
+  for (const [what, answer, since] of [
+    ["an earlier message", [deletion(), edited("old")], "bad2"],
+    ["the first message since then", [deletion(), said("bad3"), deletion(), edited("bad3")], "bad3"],
+  ] as const)
+    it(`is deleted again though ${what} is edited behind the deletion`, async () => {
+      const take = await roomLog();
+      await take(said("old"), said("bad1"), deletion(), said("bad2"));
+      const sent = await take(...answer);
+      assert.equal(
+        sent.findLast((line) => line.startsWith("author_deleted")),
+        AGAIN(since),
+      );
+    });
+
   it("is remembered as deleted after a restart, with the messages since then", async () => {
     for (const restarts of [[1], [2], [1, 2, 3]]) {
       const store = memoryStore(systemClock);
