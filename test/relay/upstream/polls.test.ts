@@ -168,7 +168,7 @@ it("votes are a whole number, or absent", () => {
   }
 });
 
-it("polls that never close are forgotten, the oldest first", () => {
+it("polls that never close are forgotten, the least recently updated first", () => {
   const open = (n: number) => ({
     updateLiveChatPollAction: {
       pollToUpdate: { pollRenderer: { ...poll("0 votes"), liveChatPollId: `poll-${n}` } },
@@ -178,6 +178,11 @@ it("polls that never close are forgotten, the oldest first", () => {
   assert.deepEqual(
     panels.map(({ pollId }) => pollId),
     [...Array(20).keys()].map((n) => `poll-${n + 5}`),
+  );
+  const { panels: withUpdated } = read([...[...Array(20).keys()].map(open), ...[0, 20, 21].map(open)]);
+  assert.deepEqual(
+    withUpdated.map(({ pollId }) => pollId),
+    [...[...Array(17).keys()].map((n) => `poll-${n + 3}`), "poll-0", "poll-20", "poll-21"],
   );
 });
 
