@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Scenario } from "../../../simulator/scenario.ts";
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { recorded } from "../../support/recorder-parts.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
@@ -131,6 +131,25 @@ for (const [what, scenario] of Object.entries({ ...FINAL, ...ALIKE })) {
     });
   });
 }
+
+for (const how of ["its viewer has left", "its reading has failed", "its service was killed"] as const)
+  it(`a replay whose video is gone, after ${how}, ends for those that come back, with all that was read`, async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" }, hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { ...TEXT, kind: "replay", pageSize: 2 });
+    const said = chat.say(20);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(4);
+    if (how === "its viewer has left") viewer.leave();
+    if (how === "its reading has failed") chat.change({ kind: "private" });
+    if (how === "its service was killed") relay.kill();
+    await relay.advance(10 * MINUTE);
+    chat.change({ kind: "unavailable" });
+    if (how === "its service was killed") relay.start();
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors[1] });
+    assert.deepEqual(await back.ended(), ENDED);
+    assert.ok(back.ids.length >= 2, "what the viewer saw is kept");
+    assert.deepEqual(back.ids, said.slice(2, 2 + back.ids.length));
+  });
 
 for (const [what, as] of Object.entries(UNKNOWN)) {
   describe(`a chat in whose place there is ${what}`, () => {
