@@ -76,21 +76,14 @@ export interface ObservedStore extends Store, Retention, SizeLimited, Tallying, 
   paceOf(egress: string): SharedPace | undefined;
 }
 
-export function observed(
-  engine: StoreEngine,
-  clock: Clock,
-  telemetry: Telemetry,
-  health = new StoreHealth(clock, telemetry),
-): ObservedStore {
-  const { ownership, followers } = engine;
-  const operations = reported(engine, PORT_OPERATIONS, health);
-  /** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
-  const probe = async () => {
+/** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
+function probeOf({ probeWrite }: Pick<StoreEngine, "probeWrite">, health: StoreHealth, clock: Clock) {
+  return async () => {
     // On a disk that was full, a small write proves nothing.
     const wasDiskFull = !health.isAvailable && health.trouble === "the disk is full";
     using limit = new Deadline(clock, PROBE_LIMIT_MS);
     try {
-      await unlessAborted(operations.probeWrite(wasDiskFull ? ENOUGH_BYTES : 0), limit.signal);
+      await unlessAborted(probeWrite(wasDiskFull ? ENOUGH_BYTES : 0), limit.signal);
       return true;
     } catch {
       // `probeWrite` itself has already reported a failure.
@@ -99,6 +92,17 @@ export function observed(
       return false;
     }
   };
+}
+
+export function observed(
+  engine: StoreEngine,
+  clock: Clock,
+  telemetry: Telemetry,
+  health = new StoreHealth(clock, telemetry),
+): ObservedStore {
+  const { ownership, followers } = engine;
+  const operations = reported(engine, PORT_OPERATIONS, health);
+  const probe = probeOf(operations, health, clock);
   telemetry.store.watch({
     sizeBytes: () => engine.sizeBytes(),
     // A disk that fails must not cost the other metrics.

@@ -68,7 +68,7 @@ export interface ChannelView {
 
 /** A broadcast that cannot be read. Without `restsUntil`, it is tried again after the channel's next look. */
 interface Trouble {
-  /** Absent after the end of its room, until its pages say whether the chat is over. */
+  /** Absent if it `hasEnded`. */
   why?: string;
   /** The broadcast may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
@@ -78,6 +78,9 @@ interface Trouble {
   /** When a page last showed that it is not hidden, as `notHiddenAfter` says. */
   notHiddenAt?: number;
 }
+
+/** Whether its room was read to the end, and its pages have not said yet whether the chat is over. */
+const hasEnded = ({ why }: Trouble): boolean => why === undefined;
 
 export class ChannelWatch implements WatchedChannel {
   readonly channel: string;
@@ -300,11 +303,11 @@ export class ChannelWatch implements WatchedChannel {
       });
     if (signal.aborted) return;
     if (standing.is === "there") {
-      const hadEnded = this.#troubles.get(videoId)?.why === undefined;
+      const trouble = this.#troubles.get(videoId);
       if (isReplayChat(standing.chatType)) this.#markOver(videoId);
       else {
         this.#troubles.delete(videoId);
-        if (hadEnded) {
+        if (trouble && hasEnded(trouble)) {
           this.#reopened = videoId;
           this.#reopenedAt.set(videoId, this.#parts.clock.monotonic());
           dropOldest(this.#reopenedAt, MAX_OVER);
@@ -427,18 +430,8 @@ export class ChannelWatch implements WatchedChannel {
     const restsUntil = (videoId: string) => this.#troubles.get(videoId)?.restsUntil;
     const chosen = chosenBroadcast(broadcasts, restsUntil, this.#parts.clock.monotonic());
     if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
-    const trouble = chosen && this.#troubles.get(chosen.videoId);
-    const chatless =
-      chosen ?? broadcasts.find(({ videoId }) => this.#troubles.get(videoId)?.why !== undefined);
-    const awaited = chatless && this.#troubles.get(chatless.videoId);
-    const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
-    const videoId =
-      awaited?.why !== undefined && awaited.nextLookAt !== undefined ? chatless?.videoId : undefined;
-    const waiting: ShownBroadcast = {
-      state: "waiting",
-      ...omitUndefined<Pick<ShownBroadcast, "videoId" | "reason">>({ videoId, reason }),
-    };
-    const facts = chosen && !trouble ? factsOf(chosen) : waiting;
+    const isReadable = chosen && !this.#troubles.has(chosen.videoId);
+    const facts = isReadable ? factsOf(chosen) : this.#wait(chosen, broadcasts);
     const live = broadcasts.filter((each) => each.state === "live" && !this.#troubles.has(each.videoId));
     this.broadcasts.live = live.map((each) => each.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
@@ -448,6 +441,22 @@ export class ChannelWatch implements WatchedChannel {
     this.#reopened = undefined;
     this.#parts.telemetry.channels.changed(state);
     this.broadcasts.show(state, isReopened);
+  }
+
+  /** What viewers are shown while no broadcast can be read. `chosen`: the one that they wait for, if any. */
+  #wait(chosen: ListedBroadcast | undefined, broadcasts: readonly ListedBroadcast[]): ShownBroadcast {
+    const isBlocked = ({ videoId }: ListedBroadcast) => {
+      const trouble = this.#troubles.get(videoId);
+      return trouble !== undefined && !hasEnded(trouble);
+    };
+    const blocked = chosen ?? broadcasts.find(isBlocked);
+    const { why, nextLookAt } = (blocked && this.#troubles.get(blocked.videoId)) ?? {};
+    const reason = chosen ? why : (this.#failure ?? why);
+    const videoId = why !== undefined && nextLookAt !== undefined ? blocked?.videoId : undefined;
+    return {
+      state: "waiting",
+      ...omitUndefined<Pick<ShownBroadcast, "videoId" | "reason">>({ videoId, reason }),
+    };
   }
 }
 

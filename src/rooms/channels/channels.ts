@@ -67,10 +67,10 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     let knownCount = 0;
     for (const [name, { isIdle, isKnown }] of this.#watches) {
       if (isIdle && isKnown) this.#known.add(name);
-      dropOldest(this.#known, MAX_KNOWN);
       if (isIdle) this.#watches.delete(name);
       else if (isKnown) knownCount += 1;
     }
+    dropOldest(this.#known, MAX_KNOWN);
     const isNew = !this.#watches.has(channel);
     if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
     const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel));

@@ -58,7 +58,7 @@ async function reportUntilEnd(
 ): Promise<void> {
   const { key, videoId } = room;
   const over = new AbortController();
-  const isOver = sink.ended.then(() => over.abort("ended"));
+  const ended = sink.ended.then(() => over.abort("ended"));
   while (!over.signal.aborted) {
     try {
       for await (const { value: why } of store.fact(key, "standing", over.signal))
@@ -71,7 +71,7 @@ async function reportUntilEnd(
       await pause(clock, STORE_MS, over.signal);
     }
   }
-  await isOver;
+  await ended;
 }
 
 /** Called at both ends of a recording, because the store may fail at one of them. */
