@@ -72,8 +72,11 @@ export class Replacements {
     const held = (this.#held.get(id) ?? []).map((replacement) => replacedId(id, replacement));
     const shown = [replacedId(id, before), ...held];
     const read = (this.#read.get(id) ?? []).filter(({ at }) => at >= from).map((one) => one.id);
-    let again = Math.min(shown.length, read.length);
-    while (again > 0 && !shown.slice(-again).every((content, i) => content === read[i])) again -= 1;
-    return { shown, again };
+    // The room holds a content that comes several times in a row once.
+    const starts = read.flatMap((content, i) => (content === read[i - 1] ? [] : [i]));
+    let again = Math.min(shown.length, starts.length);
+    while (again > 0 && !shown.slice(-again).every((content, i) => content === read[starts[i] ?? 0]))
+      again -= 1;
+    return { shown, again: starts[again] ?? read.length };
   }
 }
