@@ -66,6 +66,8 @@ export class Service implements AsyncDisposable {
   readonly linesByLevel = new Map<string, number>();
   /** How often it has logged each error. */
   readonly errors = new Map<string, number>();
+  /** How often it has left a room to another instance. */
+  roomsLeft = 0;
   /** The newest lines of its output, whatever they are, of all its lives. */
   readonly lastLines: string[] = [];
   /** The end of the present life, or of the last one. Resolves when all its output is read. */
@@ -197,6 +199,7 @@ export class Service implements AsyncDisposable {
       const text = [msg, why ?? err?.message].filter(Boolean).join(": ");
       count(this.errors, this.errors.has(text) || this.errors.size < KEPT_ERRORS ? text : "other");
     }
+    if (msg?.startsWith("another instance reads this room now")) this.roomsLeft += 1;
     this.#messages.push(msg ?? "");
     if (this.#messages.length > KEPT_LINES) this.#messages.shift();
     this.#wake();

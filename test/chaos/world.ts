@@ -304,9 +304,10 @@ export class World<Script extends Chats = ChatScript> implements AsyncDisposable
   judge(): void {
     this.#upstreamJudge.judge();
     this.gapJudge.observe(this.upstream.requests);
-    if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
-      this.verdict.violate("health", "a room broke that nobody had taken over");
-    }
+    const claims = this.verdict.total("faults foreign claim");
+    if (this.brokenRooms > claims) this.verdict.violate("health", "a room broke that nobody had taken over");
+    if (this.service.roomsLeft > claims)
+      this.verdict.violate("poller", "a room was left to another instance, and nobody had taken it over");
     for (const { service } of [this, ...this.edges])
       if (service.bug) this.verdict.violate("health", service.bug);
     for (const { service } of this.edges) {
