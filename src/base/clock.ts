@@ -8,7 +8,7 @@ export interface Clock {
    * Wall time in milliseconds since 1970, for times that are shown, stored or compared with other machines.
    */
   now(): number;
-  /** Milliseconds for durations and due times. Never jumps; stops while the computer sleeps. */
+  /** Milliseconds for durations and due times. Never jumps; may stop while the computer sleeps. */
   monotonic(): number;
   /**
    * Milliseconds since the computer started, including its sleep. Setting the wall clock does not change it.
@@ -58,12 +58,13 @@ export function answeredNow(start: CallStart, clock: Clock): CallTimes {
   };
 }
 
-/** The wall clock's step after which the uptime is read again, in milliseconds. */
+/** How far the wall clock may move against the monotonic one until the uptime is read again, in ms. */
 const STEP_MS = 5;
 
 /**
- * The computer's uptime, read from the system only if the wall clock has stepped against the monotonic one: a
- * computer that sleeps moves both the wall clock and the uptime. On Linux, a reading is three system calls.
+ * The computer's uptime, read from the system at the first call, and again once the wall clock has moved
+ * against the monotonic one: a computer that sleeps moves both the wall clock and the uptime. On Linux, a
+ * reading is three system calls.
  */
 export function uptimeBy(clock: Pick<Clock, "now" | "monotonic">, read: () => number) {
   let wallAheadMs = Number.NaN;
@@ -84,7 +85,7 @@ export function pause(clock: Pick<Clock, "sleep">, ms: number, signal: AbortSign
   return clock.sleep(ms, signal).catch(() => {});
 }
 
-/** As `pause`; also resolves as soon as the promise settles. */
+/** As `pause`; if the promise settles first, settles as the promise does. */
 export async function nap(
   clock: Pick<Clock, "sleep">,
   ms: number,

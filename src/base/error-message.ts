@@ -1,4 +1,7 @@
-/** A thrown value and its message: ours, or the upstream's (with a full stop or not), or a connection's. */
+/**
+ * Makes errors and messages of thrown values. Messages of the upstream and of connections may end with a full
+ * stop or not, so one is added or taken away here. Says what to do about a certificate that is not accepted.
+ */
 
 /** The thrown value if it is an error, or an error with it as the message. */
 export function asError(thrown: unknown): Error {
@@ -30,7 +33,7 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/CERT_ALTNAME_INVALID/, "use the host name that it was made for"],
 ];
 
-/** Says in one line why a certificate is not accepted; undefined if the error is not about one. */
+/** Says in one line why a certificate is not accepted; undefined for a code that `REMEDIES` does not have. */
 export function certificateTrouble(code: string | undefined): string | undefined {
   const remedy = REMEDIES.find(([codes]) => codes.test(code ?? ""))?.[1];
   return remedy && `the server's certificate is not accepted (${code}): ${remedy}`;

@@ -1,4 +1,7 @@
-/** Says in one line why a file cannot be read or written, and what to do. */
+/**
+ * Says in one line why a file cannot be read or written, and what to do. For an error code that is not in the
+ * table, the line is the system's message.
+ */
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 

@@ -71,7 +71,7 @@ export function unlessEmpty<T extends object>(object: T): T | undefined {
   return Object.keys(object).length > 0 ? object : undefined;
 }
 
-/** The pairs of texts in a JSON array, as a map; undefined if there is anything else in it. */
+/** A JSON array whose elements each begin with two texts, as a map of them; undefined for another value. */
 export function textPairs(value: unknown): ReadonlyMap<string, string> | undefined {
   const pairs = asArray(value)?.map((pair) => [asString(dig(pair, 0)), asString(dig(pair, 1))]);
   return pairs?.every(isPair) ? new Map(pairs) : undefined;

@@ -6,7 +6,10 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 
-/** Longer than any answer of the upstream that is accepted. */
+/**
+ * Longer than any answer of the upstream that is accepted. Checked after each piece of a file, of at most a
+ * megabyte.
+ */
 const MAX_LENGTH = 16 * 1024 * 1024;
 
 /**
@@ -26,7 +29,7 @@ export async function* textOf(path: string): AsyncGenerator<string> {
 
 /**
  * The lines of a file, one after another. Splits only at line feeds: the text of a chat may contain any other
- * line break. Throws if the file cannot be read, or a line is longer than 16 million characters.
+ * line break. Throws if the file cannot be read, or a line is longer than about 17 million characters.
  */
 export function linesOf(path: string): AsyncGenerator<string> {
   return splitLines(textOf(path));
@@ -49,7 +52,7 @@ export async function* splitLines(pieces: AsyncIterable<string>): AsyncGenerator
 
 /**
  * The elements of a JSON array that are objects or arrays, each as its text, one after another; an element
- * that is cut off is left out. Throws if one is longer than 16 million characters.
+ * that is cut off is left out. Throws if one is longer than about 17 million characters.
  */
 export async function* splitArray(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let element = "";

@@ -4,7 +4,7 @@
 
 /**
  * `getOrInsert` and `getOrInsertComputed` of maps, for Node.js 24, the oldest version that runs the service:
- * Node.js 26 has its own. Each thread and process calls this before anything else.
+ * Node.js 26 has its own. The command line, each worker and the store's thread call this when they start.
  */
 export function completeMaps(): void {
   for (const maps of [Map.prototype, WeakMap.prototype]) {

@@ -1,4 +1,7 @@
-/** Waits that grow with each failure, and retries with them until one succeeds or the signal aborts. */
+/**
+ * Waits that grow with each failure up to a maximum, and retries with them until an attempt succeeds or fails
+ * for good, or the signal aborts.
+ */
 import type { Clock } from "./clock.ts";
 
 /** The wait after the first failure, and the maximum wait, in milliseconds. */
@@ -7,7 +10,10 @@ export interface BackoffWaits {
   maxMs: number;
 }
 
-/** The wait after a failure, if `before` others came in a row before it: each is twice the one before. */
+/**
+ * The wait after a failure, if `before` others came in a row before it: each is twice the one before, up to
+ * the maximum.
+ */
 export function backoffMs({ firstMs, maxMs }: BackoffWaits, before: number): number {
   return Math.min(maxMs, firstMs * 2 ** before);
 }

@@ -46,7 +46,7 @@ export class SharedWork<T> {
   }
 }
 
-/** Promises that all share who ask while they are in flight: one, or one for each key. */
+/** Promises that callers share while these are in flight: one, or one for each key. */
 export class InFlight<T, Key = void> {
   readonly #promises = new Map<Key, Promise<T>>();
 

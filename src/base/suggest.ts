@@ -5,8 +5,8 @@ export const MAX_NAME_LENGTH = 100;
 
 /**
  * `; did you mean serve?` for `srve`; "" if no known word is near. The beginning of a known word counts as
- * near, however long the rest of that word is; otherwise, at most a third of the letters may be wrong, and
- * small letters count as capitals.
+ * near, however long the rest of that word is. Otherwise, a third of the letters may be wrong, rounded up and
+ * without counting `RELAY_` or `--`, and small letters count as capitals.
  */
 export function suggest(unknown: string, known: readonly string[]): string {
   const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);

@@ -11,7 +11,7 @@ interface WholeFile {
   part: string;
   /** Puts it into its place. */
   finish(): Promise<void>;
-  /** Removes it, unless it is in its place. The end of the process does so, too. */
+  /** Removes it, unless it is in its place. The exit of the process does so, too, but not SIGKILL. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -10,7 +10,10 @@ import { CHATS, type Chat, type ChatType, isReplayChat } from "./chat.ts";
  */
 export type ChatKey = string;
 
-/** No video id contains a dot. Stores compare it in SQL: see `sqlite-schema.ts` and `postgres-schema.ts`. */
+/**
+ * No video id contains a dot. Stores compare it in SQL: see `sqlite-tables.ts`, `moving-schema.ts` and the
+ * statements that prune.
+ */
 export const REPLAY_SUFFIX = ".replay";
 
 export function chatKey(videoId: string, chat: Chat): ChatKey {

@@ -8,7 +8,8 @@ import type { VideoFacts } from "./video-facts.ts";
  * The standing of a chat that is not there to be read:
  * - `over`: its stream has ended, or its replay was read to its end. Final.
  * - `off`: it is switched off, and its stream is live or scheduled.
- * - `hidden`: its video is private, for members, or behind a sign-in, and may still be live.
+ * - `hidden`: its video is private, for members, behind a sign-in or a confirmation of age, or cannot be
+ *   played, and may still be live.
  * - `none`: the video does not exist, or was never a stream.
  * - `unknown`: a wall, another video's page, a failed load: its standing is not known.
  */

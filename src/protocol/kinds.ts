@@ -61,8 +61,8 @@ export interface ItemDetails extends EventDetails {
 
 export interface AmountDetails {
   /**
-   * The payment as a number. `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does
-   * not contain it.
+   * The payment as a number. `value` is null if the text has no clear one, and so is `currency`
+   * (ISO 4217).
    */
   amount?: { value: number | null; currency: string | null };
 }

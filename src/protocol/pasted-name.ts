@@ -16,7 +16,7 @@ const BEHIND = new RegExp(`[\\s${IGNORABLE}>]`, "u");
 /** Characters that a text does not show. */
 const UNSEEN = new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${IGNORABLE}]`, "gu");
 
-/** Host, path, query and fragment. No user names, escaped or bracketed hosts, or backslashes. */
+/** Host, path, query and fragment. No user name, and no escape, bracket or backslash in the host. */
 const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
 
@@ -78,7 +78,7 @@ export function pasted(input: string): string {
   return withoutSurroundings(input).replaceAll("&amp;", "&");
 }
 
-/** Without spaces, brackets, and characters of no width or marks of direction at either end. */
+/** Without spaces, angle brackets, and characters of no width or marks of direction at either end. */
 export function withoutSurroundings(text: string): string {
   const characters = [...text];
   const start = characters.findIndex((character) => !BEFORE.test(character));
@@ -87,8 +87,8 @@ export function withoutSurroundings(text: string): string {
 }
 
 /**
- * The address that a name spells, or the one to which its page leads on; undefined if it spells none. Throws
- * `NameFault` if the host is another one.
+ * The address that a name spells, or the one to which its page leads on; undefined if that is not a URL.
+ * Throws `NameFault` if the host is another one.
  */
 export function addressIn(name: string): Address | undefined {
   const address = addressOf(name);
@@ -119,7 +119,7 @@ export function quoted(input: string): string {
   return `“${visible(name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name)}”`;
 }
 
-/** ` Did you mean @LofiGirl?` for the refused names `LofiGirl` and `Lofi Girl`; "" for all others. */
+/** ` Did you mean @LofiGirl?` for refused names such as `LofiGirl` and `Lofi Girl`; "" for other forms. */
 export function handleMeant(input: string): string {
   const name = withoutSurroundings(input.slice(0, MAX_INPUT_LENGTH));
   return NAME.test(name) ? ` Did you mean @${name.replaceAll(" ", "")}?` : "";

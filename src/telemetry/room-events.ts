@@ -52,14 +52,20 @@ export class RoomEvents {
     );
   }
 
-  /** A room that could not be opened. `isTrouble`: there may be a chat, and the service has capacity. */
+  /**
+   * A room that could not be opened, for another reason than CAPACITY. `isTrouble`: the reason is not that
+   * the chat is absent, or a page was a wall.
+   */
   refused(videoId: string, error: unknown, isTrouble: boolean): void {
     const { name, message } = asError(error);
     const level = isTrouble ? "warn" : "info";
     this.#log[level]({ videoId, error: name, why: message }, "room not opened");
   }
 
-  /** A room continues from its checkpoint: after a restart, or because its owner is gone. */
+  /**
+   * A room continues from its checkpoint: after a restart, because its owner is gone, or to wait for a chat
+   * that may come back.
+   */
   resumed(videoId: string, cursor: number): void {
     this.#metrics.resumed.inc();
     this.#log.info({ videoId, cursor }, "room resumed from its checkpoint");

@@ -76,7 +76,7 @@ const UNREADABLE = {
   totals: "totals unreadable: counted again from the oldest stored message",
 } as const;
 
-/** The number of rows that are remembered as counted. */
+/** How many rows and rooms are remembered as counted. Then all are forgotten, and count again. */
 const MAX_UNREADABLE = 10_000;
 
 /** A failure of these keeps a room from being polled: they are retried until they succeed. */
@@ -237,7 +237,7 @@ export class StoreEvents {
     );
   }
 
-  /** A step deleted messages because the store is full. */
+  /** A step deleted messages, or rooms without messages, because the store is full. */
   displaced(entries: number): void {
     this.#metrics.displaced.inc(entries);
   }

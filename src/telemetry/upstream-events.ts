@@ -16,7 +16,7 @@ const MOVE_REASONS = ["throttled", "unreachable", "down"] as const;
 
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
-/** What a wall in place of a chat concerns: all videos at this address, or perhaps one alone. */
+/** What a wall in place of a chat or channel concerns: all videos at this address, or perhaps one alone. */
 const WALLED = ["address", "video"] as const;
 
 export type Walled = (typeof WALLED)[number];
@@ -74,12 +74,12 @@ export class UpstreamEvents {
     this.#log.warn({ egress, proxy, why }, "the proxy gives no connection: check it");
   }
 
-  /** YouTube showed a wall in place of a chat. */
+  /** YouTube showed a wall in place of a chat or a channel. */
   walled(egress: string, concerns: Walled): void {
     this.#metrics.walls.inc({ egress, concerns });
   }
 
-  /** The calls of `rooms` rooms fail together. */
+  /** The egress counts as down. `rooms`: how many rooms' calls have failed since its last answer. */
   egressDown(egress: string, rooms: number, why: string): void {
     this.#log.error(
       { egress, rooms, why },
