@@ -10,7 +10,7 @@ const IMPORT = /^import\b[^;]*?\bfrom "(\.[^"]+)";\n?/gm;
 const REEXPORT = /^export \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
 /** Lines that consist of a comment. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm;
-/** But for one that names a licence. */
+/** The same in a stylesheet, but for a comment whose first line names a licence. */
 const CSS_COMMENT = /^\s*\/\*(?!.*\blicence\b)[\s\S]*?\*\/\n/gm;
 const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/gm;
 const EXPORTED = /^export (?:async |abstract )?(?:const|let|function\*?|class) ([\w$]+)/gm;

@@ -11,7 +11,7 @@ export interface CorsSettings {
 
 /** How long a browser may keep the answer to a preflight: Chromium keeps it for two hours at most. */
 const MAX_AGE_S = 7200;
-/** The request headers that the service itself reads. */
+/** The request headers that pages may always send: those that the service reads, and `Cache-Control`. */
 const OWN_HEADERS = "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization";
 
 /** The headers of answers that pages may read. */

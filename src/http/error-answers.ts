@@ -23,7 +23,7 @@ export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
 /** Time to take the rest of a body that is too large, in milliseconds. */
 const REST_MS = 1000;
 
-/** Code and text for each of Fastify's own errors. */
+/** Code and text for some of Fastify's own errors; `toRelayError` has the rest. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["UNSUPPORTED_MEDIA_TYPE", "The body must be application/json."],
   FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "The body is too large."],
@@ -94,7 +94,7 @@ export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Teleme
   };
 }
 
-/** Why a service may lack an endpoint that other services have: nobody can have its right. */
+/** Why a service may lack an endpoint that other services have: nobody has its right, or it is an edge. */
 function whyWithdrawn(path: string): string | undefined {
   const { route, right } = routeOf(path) ?? {};
   if (!route || !right) return undefined;

@@ -59,7 +59,7 @@ export const FEATURED_OPTIONS = {
   schema: schemaOf(`GET ${FEATURED_PATH}`, GET, json("The message, or null.", FeaturedResponse)),
 };
 
-/** Without somebody who may change it, the route only says that nothing is featured. */
+/** Where nobody can have the right `feature`, the route only shows the message that is featured. */
 export function featuredRoute(
   app: FastifyInstance,
   featuring: Featuring,

@@ -17,7 +17,7 @@ interface MergedNames {
 
 /**
  * The names that the query has. Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for none, too many,
- * or one named twice.
+ * one named twice, or a channel's that has no valid form.
  */
 export function mergedNames({ videoIds, channels }: { videoIds?: string; channels?: string }): MergedNames {
   if (videoIds === undefined && channels === undefined)

@@ -104,7 +104,10 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
   );
 }
 
-/** One page. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or the signal's reason. */
+/**
+ * One page. Rejects with `RelayError` NOT_STORED, STORE_UNAVAILABLE, or INVALID_REQUEST for a cursor of the
+ * video's other chat, or with the signal's reason.
+ */
 export async function historyPage(
   query: MessagesQuery,
   { request, limit, format, options }: HistoryQuery,

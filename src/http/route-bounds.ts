@@ -18,9 +18,9 @@ export interface RequestBound {
 export const PAGES: RequestBound = { atOnce: 4, waiting: 500 };
 /** Requests that an edge passes on to its origin. */
 export const PASSED_ON: RequestBound = { atOnce: 32, waiting: 500 };
-/** Callers that wait for YouTube: an egress makes at most 240 calls within a minute, their time limit. */
+/** Callers that wait for YouTube: by default, an egress makes 240 calls within a minute, their time limit. */
 export const CALLERS: RequestBound = { atOnce: 200, waiting: 0 };
-/** A probe makes 25 calls, after all others: ten of them take a minute. */
+/** A probe makes 26 to 29 calls, after all others: ten of them take over a minute. */
 export const PROBES: RequestBound = { atOnce: 10, waiting: 0 };
 /** Downloads hold one piece each, of which few are made at a time. */
 export const PIECES_AT_ONCE = 2;

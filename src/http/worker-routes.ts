@@ -1,7 +1,7 @@
 /**
  * The requests that a worker sends on to the first process of its service: the API except streams and logs,
- * and the state of the service. The worker itself serves streams, logs and pages. At the private address of
- * the first process nobody else is served: it trusts the workers, and limits none of them.
+ * `/readyz` and `/metrics`. The worker itself serves streams, logs, pages and `/healthz`. At the private
+ * address of the first process, others get only `/healthz`: it trusts the workers, and limits none of them.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyInstance } from "fastify";
@@ -16,7 +16,10 @@ const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?)|log\/)|(?:readyz|metrics)(?
 /** Headers that concern a single connection and are not sent on. */
 const OF_CONNECTION = new Set(["connection", "host", "keep-alive", "transfer-encoding", "upgrade", "expect"]);
 
-/** Refuses requests without the secret of the workers. Call it before other hooks are added. */
+/**
+ * Refuses requests without the secret of the workers, except for `/healthz`. Call it before other hooks are
+ * added.
+ */
 export function refuseStrangers(app: FastifyInstance, secret: string): void {
   const own = Buffer.from(secret);
   app.addHook("onRequest", async ({ url, headers }) => {

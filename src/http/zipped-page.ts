@@ -8,7 +8,7 @@ export const GZIP = { level: 3 };
 const zip = promisify(gzip);
 const turns = new Semaphore(1);
 
-/** The page in gzip. Rejects with the signal's reason while it waits for its turn. */
+/** The page in gzip. Rejects with the signal's reason if that aborts before its turn. */
 export function zippedPage(page: Buffer | string, signal: AbortSignal): Promise<Buffer> {
   return turns.run(() => zip(page, GZIP), signal);
 }

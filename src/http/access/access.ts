@@ -1,7 +1,7 @@
 /**
- * The check of rights: each route needs one (`route-rights.ts`), which is public or comes with a token. A
- * token may be for some videos or channels alone: those that a request names are checked here, too. Routes
- * whose right nobody can have are not served.
+ * The check of rights: each route that is not open needs one (`route-rights.ts`), which is public or comes
+ * with a token. A right may be for some videos or channels alone: those that a request names are checked
+ * here, too. Routes whose right nobody can have are not served.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
@@ -193,7 +193,10 @@ export class Access {
     return unauthorized("This service shows only certain videos or channels.");
   }
 
-  /** Whether all of these are of the channels: videos, or names of one. Rejects with `RelayError`. */
+  /**
+   * Whether all of these are of the channels: videos, or names of one. Rejects with `RelayError`, or if the
+   * client has gone.
+   */
   async #areOfChannels(
     names: readonly string[],
     channels: readonly string[],

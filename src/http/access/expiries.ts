@@ -1,6 +1,6 @@
 /**
- * Ends connections when their tokens expire. Tokens name whole seconds, so one check per second is enough for
- * any number of connections.
+ * Ends connections when their tokens expire. Tokens name times in seconds, so one check per second is enough
+ * for any number of connections.
  */
 import { pause } from "../../base/clock.ts";
 import { background, type LoopParts } from "../../telemetry/background.ts";

@@ -17,7 +17,7 @@ export interface TokenTerms {
 export interface Grant {
   /** With those that are public. */
   rights: Rights;
-  /** Undefined for a grant without a token. */
+  /** Each grant has them: without a token that counts, there is none. */
   terms?: TokenTerms;
 }
 
@@ -38,7 +38,7 @@ export function setOutcome({ raw }: FastifyRequest, found: Grant | RelayError): 
   (raw as Asked)[outcome] = found;
 }
 
-/** Undefined for a request that needs no token. */
+/** Undefined without a token that counts, and where everybody has each right of the route. */
 export function grantOf({ raw }: FastifyRequest): Grant | undefined {
   const found = (raw as Asked)[outcome];
   return found instanceof RelayError ? undefined : found;

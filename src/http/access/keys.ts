@@ -14,8 +14,8 @@ import { publicKey, secretKey, type TokenKey, type VerifyingKey, verifying } fro
 
 export interface KeySource {
   /**
-   * The keys of this id, then those without an id; all of them for a token that names none. Rejects with
-   * `RelayError` CAPACITY while no keys are known.
+   * The keys of this id, then those without an id; all of them for a token that names none. A key that is not
+   * of a set serves every id. Rejects with `RelayError` CAPACITY while no keys are known.
    */
   find(kid: string | undefined): Promise<readonly VerifyingKey[]>;
   close(): Promise<void>;

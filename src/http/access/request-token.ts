@@ -27,7 +27,7 @@ export function withoutToken(raw: IncomingMessage, url: string): string {
   return rest.replace(/[?&](?=$|#)/, "");
 }
 
-/** The URL as the client sent it, for another process of this service. */
+/** The URL with the token that was cut out of it, for another process of this service. */
 export function withToken(raw: IncomingMessage, url: string): string {
   const token = (raw as Asked)[queryToken];
   return token === undefined ? url : `${url}${url.includes("?") ? "&" : "?"}access_token=${token}`;

@@ -34,10 +34,10 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
 /** A further right that is enough to read from a route. */
 const RIGHTS_TO_READ: Readonly<Record<string, Right>> = { "/v1/featured/:videoId": "watch" };
 
-/** The rights to what an edge does not serve. */
+/** The rights to what an edge does not serve, or, with `feature`, only for reading. */
 const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll", "feature"] satisfies Right[]);
 
-/** Whether an edge serves the routes of this right. */
+/** Whether an edge serves the routes of this right, with all their methods. */
 export function isAtEdges(right: Right | "open"): boolean {
   return !OF_READING.has(right);
 }
@@ -62,7 +62,7 @@ export function rightsOfRoute(url: string, method: string | string[]): Right[] |
   return [right, ...(isReading ? [RIGHTS_TO_READ[url] ?? []] : [])].flat();
 }
 
-/** The route of the table that a path is of, and its right; undefined if there is none. */
+/** The route of the table that a path is of, and its right; undefined if there is none, or it is open. */
 export function routeOf(path: string): { route: string; right: Right } | undefined {
   for (const [route, right] of Object.entries(ROUTE_RIGHTS)) {
     if (right !== "open" && formOf(route).test(path)) return { route, right };

@@ -1,6 +1,7 @@
 /**
- * The streams' connections under back-pressure: one that has been so for `stallMs` without a drain is cut,
- * and one whose stream has ended has as long for the rest. Until then, this costs a connection nothing.
+ * The streams' connections under back-pressure: one that has been so for `stallMs` without a drain is cut.
+ * The end of its stream starts the same time for the rest, unless that time runs already. Until then, this
+ * costs a connection nothing.
  *
  * A viewer may be far behind: it costs one chunk, and loses nothing, because the rest is in the store. Test:
  * "a viewer that takes nothing costs one chunk". But it must keep a minimum pace: a client that takes less

@@ -1,9 +1,9 @@
 /**
  * Detects that a caller has disconnected, so that its work can stop. The system reports a client that has
  * gone in the same way as one that has only closed its writing side and still reads. So a caller that has
- * closed it and waits for its answer gets a note at intervals (102 Processing): the system of a client that
- * has gone refuses the first note, and the second fails. Test: "gets a note that a late answer is being made,
- * and then the answer".
+ * closed it and waits for its answer, unless by HTTP/1.0, gets a note at intervals (102 Processing): the
+ * system of a client that has gone refuses the first note, and the second fails. Test: "gets a note that a
+ * late answer is being made, and then the answer".
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
  * Node's HTTP server. It refuses heads above 16 KiB and requests that arrive too slowly, closes idle
- * connections after 72 s, and begins a crowd's requests in many turns of the event loop.
+ * connections after about 72 s, and begins a crowd's requests in many turns of the event loop.
  */
 import type { IncomingMessage, RequestListener } from "node:http";
 
@@ -47,10 +47,10 @@ export function httpServer(listener: RequestListener, { headersMs, requestMs, ch
 }
 
 /**
- * Begins at most `BEGIN_PER_TURN` requests in each turn of the event loop, in their order. A crowd that
- * returns sends thousands within one turn, and a message takes several turns from the upstream's answer to
- * the viewers who stayed. At most one request of each connection waits (`InFlightRequests`), and none with
- * a body, which Node would hold meanwhile.
+ * Begins at most `BEGIN_PER_TURN` requests without a body in each turn of the event loop, in their order. A
+ * crowd that returns sends thousands within one turn, and a message takes several turns from the upstream's
+ * answer to the viewers who stayed. At most one request of each connection waits (`InFlightRequests`). One
+ * with a body begins at once, because Node would hold the body meanwhile.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const waiting: Parameters<RequestListener>[] = [];

@@ -1,6 +1,7 @@
 /**
- * Answers on the bare socket when Node creates no request for a route: for unparseable bytes, and for
- * CONNECT. The connection closes after the answer, even if the client keeps its own side open.
+ * Answers on the bare socket when Node creates no request for a route: for unparseable bytes, for a request
+ * that is late, and for CONNECT. The connection closes after the answer, even if the client keeps its own
+ * side open.
  */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
@@ -15,7 +16,7 @@ import type { InFlightRequests } from "./in-flight-requests.ts";
 import { isOnlyIdle } from "./taken-socket.ts";
 
 const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
-/** The answer to each of the parser's errors, by its code. */
+/** The answers by the code of Node's error; any other one is `NOT_HTTP`. */
 const PARSER_ERRORS: Record<string, ErrorBody> = {
   HPE_HEADER_OVERFLOW: {
     code: "HEADERS_TOO_LARGE",

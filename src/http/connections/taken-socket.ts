@@ -1,9 +1,9 @@
 /**
  * Takes a connection out of Node's HTTP server after the response head is written, so that a stream costs a
  * socket without a parser, a request and a response. Node documents neither `socket.parser` nor the listeners
- * that its server adds to a socket (`lib/_http_server.js`): `handOverWorks` tries everything on a real
- * connection. If it fails, streams use their responses. `stopParsing` only spares the server work: without
- * effect, it breaks nothing.
+ * that its server adds to a socket (`lib/_http_server.js`): `handOverWorks` takes a real connection for a
+ * trial. If that fails, streams and long polls use their responses. `stopParsing` only spares the server
+ * work: without effect, it breaks nothing.
  */
 import { once } from "node:events";
 import type { Server, ServerResponse } from "node:http";
@@ -72,8 +72,8 @@ interface GivenBack extends Socket {
 }
 
 /**
- * Gives a taken socket back to its server, which keeps it as long as after an answer of its own. The caller
- * has removed its own listeners, and has written a whole answer.
+ * Gives a taken socket back to its server, which keeps it about as long as after an answer of its own. The
+ * caller has removed its own listeners, and has written a whole answer.
  */
 export function giveSocketBack(server: Server, socket: Socket): void {
   (socket as GivenBack)[answeredAt] = socket.bytesRead;

@@ -1,7 +1,7 @@
 /**
  * The responses that their clients have not read yet. All of them together have one bound in bytes: beyond
- * it, an answer that is not small is refused. Bytes that several answers share count once. Streams and the
- * files of the pages are not counted: viewers share the bytes of both.
+ * it, an answer that is not small is refused. Bytes that several answers share count once. Streams are not
+ * counted, nor are answers outside `/v1/`, such as the files of the pages: clients share the bytes of both.
  *
  * A connection is closed if its client takes nothing of the answer for `stallMs`. `Backpressure`, which asks
  * for a drain, would not do: a body of megabytes drains only at its end, and its client may be slow.

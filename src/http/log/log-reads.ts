@@ -113,8 +113,8 @@ export class LogReads {
   }
 
   /**
-   * Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED, and with
-   * OFFSET_GONE if the log does not have the position.
+   * Where a stored log ends; undefined if the origin knows. Rejects as `History.page` does, and with
+   * `RelayError` OFFSET_GONE if the log does not have the position.
    */
   async head(
     { position, ...named }: Pick<LogAsked, "videoId" | "chat" | "position">,
@@ -124,7 +124,7 @@ export class LogReads {
     return part && headAnswer(position, part);
   }
 
-  /** Waits for the first messages after the position, which the sink gets. Rejects as `Rooms.enter` does. */
+  /** A sink that waits for the first messages after the position. Rejects as `Rooms.enter` does. */
   async poll({ isGzip, cursor, ...asked }: LogAsked, gone: AbortSignal): Promise<PollSink> {
     const { position } = asked;
     const form = isGzip ? ANSWERS.gzip : ANSWERS.plain;

@@ -30,7 +30,7 @@ export function refuseUntil({ until }: Pick<StreamQuery, "until">): void {
 
 /**
  * Resolves when the answer has begun, which `open` does: the streams are read in the background. Rejects with
- * `RelayError` NO_LIVE_CHAT and CAPACITY, and with the reason of `gone`.
+ * `RelayError` NO_LIVE_CHAT and CAPACITY, with the reason of `gone`, and with what `open` throws.
  */
 export async function openChannel(
   { channel, form, ...asked }: ReturnType<typeof channelAsked>,

@@ -65,7 +65,7 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
 
 /**
  * Everything after the check of a request, apart from Fastify. `open` begins the answer; the chats are read
- * in the background. Throws `RelayError` CAPACITY.
+ * in the background. Throws `RelayError` CAPACITY, and what `open` throws.
  */
 export function openMerged(
   { videoIds, channels, cursors, places, begins, form, ...asked }: ReturnType<typeof mergedAsked>,
