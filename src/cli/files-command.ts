@@ -9,8 +9,8 @@ import type { ProcessIo } from "./process-io.ts";
 
 /**
  * Resolves to the exit code, after it has listed each file that it wrote. Leaves files alone that are there
- * with the same content. Rejects with an error of one line, before it writes anything, if one has other
- * content.
+ * with the same content. Rejects with an error of one line: before it writes anything, if one has other
+ * content and `force` is off, and if a file cannot be read or written.
  */
 export async function writeFiles(
   { values, arguments: [folder = ""] }: Input<{ force: Flag<boolean> }>,

@@ -41,7 +41,7 @@ export type FlagValues<Table extends FlagTable> = {
   [Name in keyof Table]: ReturnType<Table[Name]["read"]>;
 };
 
-/** An argument that a command requires besides its flags, as help shows it: `<video>`. */
+/** An argument that a command takes besides its flags, as help shows it: `<video>`. */
 export interface Argument {
   name: string;
   meaning: string;
@@ -58,7 +58,7 @@ export interface Argument {
 /** The parsed and checked command line. */
 export interface Input<Table extends FlagTable> {
   values: FlagValues<Table>;
-  /** The arguments that the command requires; a repeated one several times. */
+  /** The command's arguments; a repeated one may be several. */
   arguments: readonly string[];
   /** The names of the values set by a flag or an environment variable. */
   given: ReadonlySet<string>;

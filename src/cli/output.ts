@@ -31,7 +31,7 @@ export class Output {
     stream.on("error", (error) => this.#fail(error));
   }
 
-  /** Text from a chat must not control a terminal. */
+  /** Whether it is a terminal, which text from a chat must not control. */
   get isTerminal(): boolean {
     return this.#stream instanceof WriteStream;
   }

@@ -14,7 +14,7 @@ import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
 
-/** Rejects like `startService`. */
+/** Throws like `toConfig`, and rejects like `startService`. */
 export function serve(input: ServeInput, io: ProcessIo, stopped: AbortSignal): Promise<Service> {
   const warnings = variablesIn(OF_EDGE, io.env).map(
     (name) => `serve does not use ${name}: it is for livechat-relay edge`,

@@ -1,7 +1,8 @@
 /**
  * The table of settings: each with its default, its meaning and its reader, in the groups in which help and
- * docs/settings.md show them. `serve` and `demo` have all but those of edges; `edge` has its own and those of
- * the port. Settings that are gone are here, too: setting one stops the start.
+ * docs/settings.md show them. `serve` has all but those of edges, and `demo` all of these but the store and
+ * YouTube's hosts; `edge` has its own and those of the port. Settings that are gone are here, too: setting
+ * one stops the start.
  */
 import { CHAT_VIEWS } from "../protocol/chat.ts";
 import { LOG_LEVELS } from "../telemetry/log-levels.ts";

@@ -15,7 +15,7 @@ import { type Finding, sizeOf } from "./finding.ts";
 type Said = Pick<Finding, "state" | "text" | "quoted">;
 type Answer = NonNullable<LoggedExchange["answer"]>;
 
-/** The paths that the service asks for. A redirect may lead to any other. */
+/** The paths that a check asks for. A redirect may lead to any other. */
 const OWN_PATH = /^\/(?:sw\.js|sw\.js_data|live_chat|watch|youtubei\/v1\/(?:next|live_chat\/\w+))$/;
 
 /** The path of a request, without its query; of a redirect, only that it has one. */

@@ -1,6 +1,6 @@
 /**
- * The metrics of a service with several processes: the sum over all processes. Metrics that make sense only
- * for one process get a label with its name.
+ * The metrics of a service with several processes: the sum over all processes, but those of `ofFirst` as the
+ * first process reports them. Metrics that make sense only for one process get a label with its name.
  */
 import { AggregatorRegistry, type Registry } from "prom-client";
 import type { Metrics } from "./worker-messages.ts";
