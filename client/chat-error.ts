@@ -5,8 +5,8 @@
 import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 
 /**
- * `NETWORK`: no answer, or one that broke off or has an unreadable frame. `HTTP`: an answer that did not come
- * from the service.
+ * `NETWORK`: no answer, or one that broke off or has an unreadable frame; or the token cannot be read.
+ * `HTTP`: an answer that did not come from the service.
  */
 export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
@@ -21,8 +21,8 @@ interface ChatErrorOptions {
 export class ChatError extends Error {
   override readonly name = "ChatError";
   /**
-   * The service's own code; `NETWORK` if no complete answer came, or an unreadable frame; `HTTP` if something
-   * in front of the service answered.
+   * The service's own code; `NETWORK` if no complete answer came, or an unreadable frame, or if the token
+   * cannot be read; `HTTP` if something in front of the service answered.
    */
   declare readonly code: ErrorCode;
   /**

@@ -1,4 +1,7 @@
-/** Asks the service which of YouTube's clients work for a video. It repeats no failed call. */
+/**
+ * Asks the service which of YouTube's clients work for a video. It repeats no failed call, except once for a
+ * new token.
+ */
 
 import { Service } from "./relay-service.ts";
 import { systemClock } from "./sdk-clock.ts";

@@ -24,7 +24,10 @@ export class Retries {
     this.#failures = 0;
   }
 
-  /** The wait before the next attempt in milliseconds. Throws the error if it is final. */
+  /**
+   * The wait before the next attempt in milliseconds. Throws the error if it is final, or if `retry` returns
+   * false.
+   */
   fail(error: unknown, baseMs = 3000): number {
     if (!(error instanceof ChatError)) throw error;
     let waitMs = this.#options.retry?.(error, this.#failures) ?? -1;

@@ -32,7 +32,7 @@ export class FrameReader {
 
   /**
    * Yields the frames that these bytes complete, and parses each only when the caller asks for it. Throws
-   * `ChatError` once an event is longer than 16 MB.
+   * `ChatError` once an event that has not ended is longer than 16 MB.
    */
   *read(bytes: Uint8Array): Generator<Frame> {
     // [spec] Streams must be decoded using the UTF-8 decode algorithm.

@@ -309,7 +309,7 @@ export interface AnyOptions
   transport?: "sse" | "log" | undefined;
 }
 
-/** The options that name what to read, one of them for each request. */
+/** The options that name what to read: one of them for each request, or the last two together. */
 export interface NamedOptions extends RequestOptions {
   videoId?: string | undefined;
   channel?: string | undefined;
@@ -368,7 +368,7 @@ export interface ProbeRow {
   error: string | null;
 }
 
-/** The client identities that work for a video now. */
+/** Which client identities work for a video now: a row for each attempt. */
 export interface ProbeResult {
   videoId: string;
   rows: ProbeRow[];
@@ -382,7 +382,8 @@ export interface Chat<M = Message, C extends number | string = number, E = ChatE
   extends AsyncIterable<M> {
   /**
    * All messages up to this cursor were handed out or are of an unwanted type. Store it, and pass it as
-   * `cursor` after a restart. Undefined before the first `init`, unless the option `cursor` was set.
+   * `cursor` after a restart. Undefined before the first `init`, unless the option `cursor` or `cursors` was
+   * set.
    */
   readonly cursor: C | undefined;
   readonly state: State;

@@ -56,7 +56,10 @@ interface CaptureStart {
   panels: Panels;
 }
 
-/** Rejects with `CaptureError` if the file cannot be read, or if its lines are of several videos. */
+/**
+ * Rejects with `CaptureError` if the file cannot be read, or if its lines name several videos, or something
+ * else than a video.
+ */
 export async function* capturedBatches(
   path: string,
   { timeOfDay, now }: { timeOfDay: TimeOfDay; now: () => number },

@@ -4,7 +4,7 @@ import { MESSAGE_TYPES, type MessageType } from "../../src/protocol/kinds.ts";
 import type { Message, Part } from "../../src/protocol/message.ts";
 import { isWithinBounds } from "./message-bounds.ts";
 
-/** The details that a type requires; each is a string. */
+/** A string that the details of a type must have. */
 const REQUIRED: Partial<Record<MessageType, readonly [string, string]>> = {
   supersticker: ["sticker", "label"],
   jewels: ["jewels", "gift"],

@@ -6,7 +6,7 @@ import { type Access, authorization } from "./sent-token.ts";
 
 /**
  * The JSON of the answer, which must have the array `list`; without `list`, any answer will do. Rejects with
- * `ChatError`, like the SDK's calls, and with the signal's reason.
+ * `ChatError`, like the SDK's calls, with the signal's reason, and if the token cannot be read.
  */
 export async function ask<Answer>(
   { server, token }: Access,

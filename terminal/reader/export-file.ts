@@ -27,8 +27,8 @@ export interface ExportFile {
   /** The number of messages that the file has already. */
   messages: number;
   /**
-   * Closes the file. An incomplete file is kept only if it grows and has messages. Rejects if the file cannot
-   * be written.
+   * Closes the file. An incomplete new file is kept only if it grows and has messages. Rejects if the file
+   * cannot be written.
    */
   close(isComplete: boolean): Promise<void>;
 }
@@ -37,9 +37,9 @@ export interface ExportFile {
 type CursorInRoom = (last: LastMessage) => Promise<Cursor>;
 
 /**
- * Rejects with `UsageError` if the file exists already, has another format or is damaged, and like
- * `cursorInRoom`, and with the reason of `stopped` while a named pipe has no reader. A refused file is
- * unchanged.
+ * Rejects with `UsageError` if the file exists already, has another format, is damaged or locked, or cannot
+ * be written, and like `cursorInRoom`, and with the reason of `stopped` while a named pipe has no reader. A
+ * refused file is unchanged.
  */
 export async function openExportFile(
   path: string,
@@ -187,7 +187,7 @@ interface Content {
 }
 
 /**
- * Undefined if the file has at most a part of its first record. Rejects with `UsageError` if the file has
+ * Undefined if the file has at most a part of its first line. Rejects with `UsageError` if the file has
  * another format, or if its last complete record is damaged.
  */
 async function contentOf(

@@ -8,7 +8,7 @@ import { LinePrinter, plain } from "../../src/serving/history/line-printer.ts";
 import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
 
-/** The last message of a file. */
+/** The first or the last message of a file. */
 export interface LastMessage {
   cursor: Cursor;
   id: string;

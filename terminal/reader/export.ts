@@ -24,7 +24,7 @@ import { assertPlace, channelIn } from "./subject.ts";
 
 const INDEX = "index.csv";
 
-/** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
+/** Resolves to the exit code. Throws `UsageError`, and rejects with `CommandError` or `UsageError`. */
 export function exportChats(input: ExportInput, io: ProcessIo): Promise<number> {
   const { values, given, arguments: videos } = input;
   const { output: path = "", append, follow, force, all, format: asked, bom } = values;
@@ -79,7 +79,10 @@ function videoNamed(name: string): string {
   }
 }
 
-/** One file for each chat, and an index of them. A chat that fails does not stop the others. */
+/**
+ * One file for each chat, and an index of them. A chat or file that is refused does not stop the others; a
+ * service that does not answer does.
+ */
 async function exportFolder(
   values: ExportInput["values"],
   videos: readonly string[],

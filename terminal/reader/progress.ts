@@ -9,7 +9,7 @@ const LINE_MS = 5000;
 
 /**
  * Shows the current `text()` from now on. The returned function ends that, and removes the line. `notice`:
- * prints a line if standard error is not a terminal.
+ * prints a line if standard error is not a terminal that can redraw one.
  */
 export function showProgress(
   { stderr, env }: Pick<ProcessIo, "stderr" | "env">,

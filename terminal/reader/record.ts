@@ -42,7 +42,7 @@ async function retentionDays(access: Access, signal: AbortSignal): Promise<numbe
   );
 }
 
-/** Resolves to the exit code. Throws `UsageError`; rejects with `CommandError`. */
+/** Resolves to the exit code. Rejects with `UsageError` or `CommandError`. */
 export async function record(
   { values, arguments: [action = "", name] }: Input<typeof RECORD_FLAGS>,
   io: ProcessIo,

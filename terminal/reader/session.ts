@@ -42,7 +42,7 @@ export interface Session extends Access {
 
 /**
  * Runs a command and resolves to its exit code; a later signal ends the process at once. Rejects with
- * `CommandError`, and like `work`.
+ * `CommandError`, like `accessOf`, and like `work`.
  */
 export async function runSession(
   values: ServerValues,

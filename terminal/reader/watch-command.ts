@@ -30,7 +30,7 @@ export function usesColor(
 
 type WatchInput = Input<typeof WATCH_FLAGS>;
 
-/** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
+/** Resolves to the exit code. Throws `UsageError`, and rejects with `CommandError` or `UsageError`. */
 export function watch(input: WatchInput, io: ProcessIo): Promise<number> {
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
