@@ -1,7 +1,8 @@
 /**
  * One video on this instance, as a state machine: opened, polled, followed, released, ended, or known to have
- * no chat. All transitions are here. A viewer that wants the video's other chat is refused while this one is
- * open. `Room` handles viewers and log, `OwnedRoom` handles the poller.
+ * no chat. All transitions are here. A viewer that needs the video's other chat opened is refused while this
+ * one is open; only a live chat that is not read here makes way for the replay. `Room` handles viewers and
+ * log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -99,7 +100,7 @@ export class VideoEntry {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /** The state as the list of rooms shows it; undefined without viewers if there is no room, or no chat. */
+  /** The state of its room; undefined if there is none, or if the chat is absent and has no viewers. */
   get roomState(): RoomState | undefined {
     switch (this.#state.name) {
       case "vacant":
@@ -120,7 +121,7 @@ export class VideoEntry {
     }
   }
 
-  /** The room that viewers enter; undefined until it is open. */
+  /** The room that viewers enter; undefined if none is open or remembered. */
   get room(): Room | undefined {
     if (this.#state.name === "followed") return this.#state.followed.room;
     return (this.#remembered ?? this.owned)?.room;
@@ -146,7 +147,10 @@ export class VideoEntry {
     return this.#waiting.size + (this.room?.viewerCount ?? 0);
   }
 
-  /** Takes a viewer in. Rejects as `RoomSources.acquire` does, and with the reason if the viewer leaves. */
+  /**
+   * Takes a viewer in. Rejects as `RoomSources.acquire` and `Room.add` do, with `ChatAbsent`, and with the
+   * reason if the viewer leaves.
+   */
   async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#dropExpired() || this.#dropOutdated(request)) return this.#rooms.admit(request, signal);
     const state = this.#state;
@@ -219,7 +223,7 @@ export class VideoEntry {
 
   /**
    * Hands the room on, if this instance reads it. `limitMs`: the maximum time for its current poll. `restMs`:
-   * how long it is then left to the others.
+   * how long it is left to the others, from this call on.
    */
   async handOn(limitMs: number, restMs: number): Promise<void> {
     const { owned } = this;
@@ -248,7 +252,7 @@ export class VideoEntry {
     await this.owned?.windDown(limitMs);
   }
 
-  /** Ends the room when the service stops. The stored room stays as it is. */
+  /** Ends the room here, and disconnects its viewers. The stored room stays as it is. */
   close(): void {
     const { room } = this;
     this.#vacate();
@@ -275,7 +279,10 @@ export class VideoEntry {
     return opening;
   }
 
-  /** Leaves the state "opening". Rejects as `RoomSources.acquire` does, and with CAPACITY. */
+  /**
+   * Acquires a room, and leaves the state "opening" for it. Rejects as `RoomSources.acquire` does, with
+   * CAPACITY, and with `ChatAbsent`.
+   */
   async #acquire(
     { released, isShown = false }: OpenOptions,
     queued: QueuedOpening,
@@ -296,9 +303,9 @@ export class VideoEntry {
   }
 
   /**
-   * The room of a chat that is not there: somebody with a cursor waits for one that may come back.
-   * Otherwise its stored part is remembered. Rejects with `ChatAbsent`, also if nobody can say whether it is
-   * there; then nothing is remembered.
+   * Tries once more to acquire the room of a chat that is not there, if it may come back, and a recording or
+   * a viewer with its cursor waits. Otherwise remembers the absence and the stored part. Rejects as `acquire`
+   * does, and with `ChatAbsent`, also if its standing is unknown; then nothing is remembered.
    */
   async #awaitOrRemember(
     { absence, rememberedMs }: Exclude<Acquired, AcquiredRoom>,
@@ -481,7 +488,10 @@ export class VideoEntry {
     if (!isServed) this.#rooms.retire(room);
   }
 
-  /** Forgets a chat that has ended, or is not there, after its time. Returns whether it did. */
+  /**
+   * Forgets a chat that has ended, or is not there, after its time, and an ended replay once it has no
+   * viewers. Returns whether it did.
+   */
   #dropExpired(): boolean {
     const remembered = this.#remembered;
     if (!remembered) return false;
@@ -513,7 +523,7 @@ export class VideoEntry {
     return true;
   }
 
-  /** Releases everything that the state holds. */
+  /** Sets the state. Ends the grace time and the take-over of the state before, and reports no viewers. */
   #vacate(next: State = VACANT): void {
     if ("cancel" in this.#state) this.#state.cancel?.abort();
     if (this.#state.name === "followed") this.#state.followed.leave?.();

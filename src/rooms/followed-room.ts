@@ -1,7 +1,7 @@
 /**
  * A room that another instance reads. This instance follows the room's log in the shared store and serves it
- * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
- * checkpoint, with the same viewers.
+ * to its own viewers. If the owner crashes, stops or hands the room on, this instance tries to take it over,
+ * and continues from the checkpoint, with the same viewers.
  */
 import { pause } from "../base/clock.ts";
 import { Room } from "../serving/room.ts";
@@ -42,7 +42,7 @@ export class FollowedRoom implements Followed {
     return new FollowedRoom(new Room(record.key, record.head, parts), parts);
   }
 
-  /** Also rejects with `UnreadablePosition`. */
+  /** Rejects with `UnreadablePosition`. */
   async takenOver(roomsRead: () => number, stopped: AbortSignal): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { key } = this.room;

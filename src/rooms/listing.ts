@@ -18,7 +18,7 @@ export const MAX_LISTED = 1000;
 export interface ListedRoom extends VideoFacts {
   videoId: string;
   chatType: ChatType;
-  /** The state of the open room; for a room that is not open, its final state. */
+  /** The state of the room that is open here; else its final state, or `released` if it has none. */
   state: RoomState;
   /** The number of stored messages. */
   messages: number;
@@ -28,14 +28,15 @@ export interface ListedRoom extends VideoFacts {
   firstAt: string | null;
   lastAt: string | null;
   viewers: number;
-  /** Milliseconds since the last good answer of the upstream; null if the room is not read. */
+  /** Milliseconds since the last good answer; null if this instance neither reads nor follows the room. */
   lateMs: number | null;
   /** The number of `gap` messages among the stored ones. */
   gaps: number;
   /** Present if the room was imported, so that only a limit of the store's size deletes it. */
   kept?: true;
   /**
-   * What this instance reads of the chat, or has read of one that has ended; null if it does not know.
+   * The view that this instance reads, or has read of a chat that has ended or is followed now; null if it
+   * does not know.
    */
   view: ChatView | null;
   /** The name of the egress through which this instance reads the room; null if it does not. */
@@ -77,8 +78,8 @@ export class RoomList {
   }
 
   /**
-   * The stored rooms, those read most recently first, with their state on this instance. Rejects with
-   * `RelayError` STORE_UNAVAILABLE.
+   * At most `MAX_LISTED` stored rooms, those read most recently first, with their state on this instance.
+   * Rejects with `RelayError` STORE_UNAVAILABLE.
    */
   async all(): Promise<ListedRoom[]> {
     const summaries = await this.#store.listRooms(MAX_LISTED).catch(refuseUnavailable);

@@ -1,7 +1,7 @@
 /**
  * A room that this instance owns. It starts from a page (`room-opening.ts`) or from a checkpoint, and ends
- * with the chat, with its release, with another owner, or with the service. The instance holds it while it
- * opens, reads or closes it.
+ * with the chat, after repeated failures, with its release, with another owner, or with the service. The
+ * instance holds it while it opens, reads or closes it.
  */
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
@@ -49,7 +49,7 @@ export interface OwnedRoomParts extends RoomParts {
     };
 }
 
-/** Whether a room could continue from its checkpoint: it was neither ended, nor released, nor failed. */
+/** Whether a room could continue from its checkpoint: it has no final state, and its position is readable. */
 export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
   return room?.end === null && canContinueFrom(room);
 }
@@ -90,7 +90,7 @@ export class OwnedRoom {
 
   /**
    * Continues a stored room, which the instance holds. `began`: as in `lastRead`. `awaited`: as in
-   * `PollerStart`, if a page has just said so.
+   * `PollerStart`, if a page has just said so. Throws `UnreadablePosition`.
    */
   static fromCheckpoint(
     hold: Hold,
@@ -198,7 +198,7 @@ export class OwnedRoom {
 
   /**
    * Resolves when the room's end has reached its followers, also if another owner stored that end while the
-   * poller here was waiting. Rejects if the poller or the follower fails.
+   * poller here was waiting; or once the room was disconnected. Rejects if the poller or the follower fails.
    */
   async untilEnd(): Promise<void> {
     await Promise.all([this.#polling, this.#following.then(() => this.#stopPolling())]);

@@ -1,4 +1,7 @@
-/** Remembers chats that have ended or are absent: the viewers that the store serves, and until when. */
+/**
+ * The memory of chats that have ended or are absent: which viewers the store serves, which need the video
+ * opened again, and until when.
+ */
 import type { Clock } from "../base/clock.ts";
 import { ENDED, isOver } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
@@ -51,8 +54,8 @@ export function recentlyEnded(
 }
 
 /**
- * A chat that was read to its end. Its room is served from the store until `until`, monotonic. One of a
- * replay leaves memory with its last viewer, since the store can serve it again at any time.
+ * A chat that is over. Its room is served from the store until `until`, monotonic. One of a replay leaves
+ * memory with its last viewer, since the store can serve it again at any time.
  */
 interface Ended {
   name: "ended";
@@ -119,8 +122,8 @@ async function isReadOn(
 
 /**
  * Serves a viewer from the stored part of a chat that is not there, if it has a cursor of it. Rejects with
- * `ChatAbsent` if not, with `RelayError` NOT_STORED if it names another chat, and with `StoreError` if the
- * store has not said what it has.
+ * `ChatAbsent` if not, with `RelayError` NOT_STORED if it names another chat, and with `StoreError` for a
+ * cursor or a log while it is unknown which chats are stored.
  */
 export async function serveFromAbsent(
   { absence, stored, failure, room, until }: Absent,

@@ -13,15 +13,13 @@ import type { VideoEntry } from "./entry.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 
-/**
- * The interval of checks for rooms that another instance should read, and the wait before adoption is tried
- * again.
- */
+/** The interval of checks for rooms that another instance should read. */
 const HAND_ON_MS = 1000;
 /** The maximum time for the current poll of a room that is handed on. */
 const LAST_POLL_MS = 2000;
-/** How long this instance then leaves the room to the others. */
+/** How long this instance leaves the room to the others, from the beginning of the hand-on. */
 const REST_MS = 2000;
+/** The wait before adoption is tried again while the store fails. */
 const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
 /** After a silence of this length, a call shows before `OUT_MS` whether the upstream is reached. */
 const TRY_OUT_MS = 8000;
@@ -92,8 +90,8 @@ export class RoomExchange {
   }
 
   /**
-   * Whether this instance cannot reach the upstream for the room. One whose chat is awaited asks so seldom
-   * that it learns this from other calls.
+   * Whether the upstream was not reached for the room, or will throttle it, for longer than `OUT_MS`. One
+   * whose chat is awaited asks so seldom that it learns this from other calls.
    */
   #isOut = ({ owned }: VideoEntry): boolean => {
     if (owned === undefined) return false;
@@ -129,7 +127,7 @@ export class RoomExchange {
     return tooMany;
   }
 
-  /** Whether the room was handed on so recently that it is left to the other instances. */
+  /** Whether the room was handed on because of the load so recently that it is left to the others. */
   #isLeftToOthers(key: ChatKey): boolean {
     const at = this.#handedOn.get(key) ?? Number.NEGATIVE_INFINITY;
     return this.#parts.clock.monotonic() < at + REST_MS;

@@ -25,12 +25,12 @@ export class RoomPlaces {
     this.#reserve = reserve;
   }
 
-  /** The number of places that are kept for recordings that have not begun. */
+  /** The number of places that are kept for recordings whose chats are not open. */
   get kept(): number {
     return this.#reserve?.places() ?? 0;
   }
 
-  /** Throws `RelayError` CAPACITY if other videos have taken all places of this type. */
+  /** Throws `RelayError` CAPACITY if no place of this type is left for the video. */
   assertFree(videoId: string, chatType: ChatType): void {
     const taken = this.#taken[chatType];
     const others = this.#isKeptFor(videoId)

@@ -30,9 +30,10 @@ export interface LocalRoom {
 }
 
 /**
- * The state of the open room on this instance (`local`); if it is not open here, its last state. If the
- * record says that the chat has ended, an opening or a release concerns the video's other chat. If the chat
- * ended after the record was read, the record decides, because its head may be too low.
+ * The state of the open room on this instance (`local`); if it is not open here, its final state, or
+ * "released" if it has none. If the record says that the chat has ended, an opening or a release concerns the
+ * video's other chat. If the chat ended after the record was read, the record decides, because its head may
+ * be too low.
  */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   const isOfOther = local === "bootstrapping" || local === "released";

@@ -1,4 +1,4 @@
-/** What all rooms of an instance use, and the settings of both. */
+/** What all rooms of an instance use, and their settings, for an instance with a store and for an edge. */
 import type { Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomSources } from "./sources.ts";

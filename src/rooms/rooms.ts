@@ -71,7 +71,7 @@ export class Rooms {
   readonly slices: Slices;
   /** The places of the rooms, some of which are kept for recordings. */
   readonly places: RoomPlaces;
-  /** The videos that wait to be opened, or to be looked at. */
+  /** The videos that wait to be opened or asked about, and the channels that wait for their first look. */
   readonly openings: OpeningQueue;
 
   constructor(parts: RoomsParts) {
@@ -113,7 +113,7 @@ export class Rooms {
 
   /**
    * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, beside those of recordings
-   * that have not begun, or if the service stops.
+   * whose chats are not open, or if the service stops.
    */
   assertBelowMaxViewers(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
@@ -124,8 +124,8 @@ export class Rooms {
   /**
    * Counts the chats of a connection that are not open as openings of its address, until the result is
    * disposed of. This must follow once each opening has begun, because the queue counts it from then on.
-   * Throws `RelayError` CAPACITY if they could not all be opened in time. (A connection with one chat
-   * displaces the oldest that waits for its address.)
+   * Throws `RelayError` CAPACITY if they could not all be opened in time. (A connection with one chat is not
+   * counted beforehand: its opening may be displaced, see `OpeningQueue`.)
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;
@@ -134,8 +134,9 @@ export class Rooms {
 
   /**
    * Takes a viewer into the room of a video, and opens the room if necessary. Rejects with `RelayError`
-   * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, OFFSET_GONE for a reader of a log, or the outcome of an
-   * opening), `UpstreamError`, or the signal's reason if the viewer leaves.
+   * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, OFFSET_GONE for a reader of a log, INVALID_REQUEST if it names
+   * one chat and a cursor of the other, or the outcome of an opening). Also rejects with `ChatAbsent`,
+   * `UpstreamError`, the error of `openSink`, or the signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (!request.isRecording) this.assertBelowMaxViewers(1);
@@ -174,11 +175,12 @@ export class Rooms {
   }
 
   /**
-   * Whether it is known without the store that a viewer gets the open chat, or the one that an opening finds:
-   * - No chat is open: if the viewer has no cursor.
+   * Whether it is known without the store that a viewer gets the open chat, or the one that an opening finds.
+   * Never if the viewer names a chat. Else:
+   * - No chat is open: if the viewer has no cursor, and reads no log.
    * - A live chat is open: if the viewer reads its log, or the cursor is not ahead of its head. One ahead may
    *   be the replay's, as this instance may not know that the live chat has ended.
-   * - A replay is open: if it holds the cursor. A log may be the live chat's.
+   * - A replay is open: if its tail holds the cursor. A log may be the live chat's.
    */
   #needsNoStoreRead({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
@@ -189,9 +191,9 @@ export class Rooms {
   }
 
   /**
-   * The room that serves a viewer whose chat has ended, else its request, with the `replay` that it names;
-   * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`
-   * OFFSET_GONE and with `StoreError`.
+   * The room that serves a viewer whose chat has ended, else its request, with the `replay` that its cursor
+   * names; undefined if it is clear at once that the viewer gets the open chat, or the one that an opening
+   * finds. Rejects with `RelayError` OFFSET_GONE and with `StoreError`.
    */
   resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
     return this.#needsNoStoreRead(request) ? undefined : this.#resolveStored(request);

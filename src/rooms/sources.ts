@@ -60,9 +60,9 @@ export interface RoomSources {
   /** The longest time between two polls of a live chat that can be read, in milliseconds. */
   readonly longestIntervalMs: number;
   /**
-   * Acquires the room of a video that is not open here, if its chat is there; or if it may come back, and a
-   * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
-   * with the reason of `signal`.
+   * Acquires the room of a video that is not open here, if its chat is there or ended recently; or if it may
+   * come back, and a recording or a viewer with its cursor waits. Rejects with `RelayError`, `UpstreamError`
+   * or `StoreError`, and with the reason of `signal`.
    */
   acquire(videoId: string, applicant: RoomApplicant, signal: AbortSignal): Promise<Acquired>;
   /**
