@@ -14,8 +14,8 @@ const HOUR_MS = 3_600_000;
 const MAX_AHEAD_MS = 48 * HOUR_MS;
 const MAX_LATE_MS = 6 * HOUR_MS;
 /**
- * Broadcasts that begin within this time are read too, not only the next one, because the next one may start
- * late.
+ * Broadcasts that begin within this time are recorded too, not only the next one, because the next one may
+ * start late.
  */
 const EARLY_MS = HOUR_MS;
 

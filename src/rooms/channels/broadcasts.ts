@@ -21,8 +21,8 @@ export interface Broadcast {
   /** Whether its chat goes on after the end of its room. */
   readonly isReopened?: boolean;
   /**
-   * Set by the first viewer that learns that the channel has turned to another one: the cursor up to which
-   * viewers are sent the chat. Without it, they are sent the chat to its end.
+   * Set by the first viewer that learns that the channel has turned to another one, or by `resumed`: the
+   * cursor up to which viewers are sent the chat. Without it, they are sent the chat to its end.
    */
   to?: Promise<number>;
   next?: Broadcast;
@@ -47,7 +47,10 @@ export class Broadcasts {
   #state: ChannelState | undefined;
   #newest: Broadcast = { videoId: undefined };
   #refusal: RelayError | undefined;
-  /** All videos that are live, in the order of their ids. Set it before `show`. */
+  /**
+   * The videos that are live and can be read, in the order of their ids; at an edge only if there are
+   * several. Set it before `show`.
+   */
   live: readonly string[] = [];
   #changes = 0;
   /** One promise for all that wait would keep those that leave until the next change. */
@@ -98,7 +101,7 @@ export class Broadcasts {
     return !next && videoId !== undefined && this.videoId === videoId;
   }
 
-  /** Whether the channel has another broadcast now. */
+  /** Whether the channel has turned to another broadcast. */
   hasTurnedFrom(broadcast: Broadcast): boolean {
     return broadcast.to !== undefined || (this.videoId !== undefined && !this.isOn(broadcast));
   }

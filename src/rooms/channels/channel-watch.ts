@@ -1,7 +1,8 @@
 /**
  * Watches one channel for everybody that waits for it: one look per interval, however many wait, and none
- * without watchers. Chooses the broadcast to read, and keeps to it until its watchers report its end or
- * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
+ * without watchers. Chooses the broadcast to read. Keeps to it until its watchers report its end or failure,
+ * another one goes live, or, while it is only scheduled, it is cancelled or another one is due earlier. A
+ * page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, nap } from "../../base/clock.ts";
@@ -48,9 +49,15 @@ interface ChannelWatchParts {
   clock: Clock;
   telemetry: Telemetry;
   settings: HiddenSettings & {
-    /** The minimum time between the starts of two looks at one channel, unless the first was cut short. */
+    /**
+     * The minimum time between the starts of two looks at one channel, unless the first was cut short or
+     * refused.
+     */
     channelMs: number;
-    /** The interval of looks for a chat that is off or hidden, and the wait after one that was cut short. */
+    /**
+     * The interval of looks for a chat that is off or hidden, and the wait after a look at the channel that
+     * was cut short.
+     */
     lookMs: number;
   };
 }
@@ -70,7 +77,7 @@ export interface ChannelView {
 interface Trouble {
   /** Absent if it `hasEnded`. */
   why?: string;
-  /** The broadcast may be chosen again after this time, if no other can be read. */
+  /** The broadcast may be chosen again after this time, if no other can be read but one that is far. */
   restsUntil?: number;
   /** Set if its chat may come back: when its pages are asked next. */
   nextLookAt?: number;

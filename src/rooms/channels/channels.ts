@@ -38,7 +38,7 @@ export interface WatchedChannels {
 export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   readonly #begin: (channel: string) => Watch;
   readonly #max: number;
-  /** Channels that pages have shown, of which nobody keeps a watch any more. */
+  /** Channels that pages have shown, and that were watched before. */
   readonly #known = new Set<string>();
   readonly #watches = new Map<string, Watch>();
   readonly #closed = new AbortController();

@@ -1,7 +1,7 @@
 /**
  * The channel that a video belongs to, for the right to watch the videos of a channel, and for clients that
  * resume a channel; and which names are of one channel. The store knows it for rooms that pages have shown to
- * be a channel's. For other videos, their pages show it; each is read once in ten minutes, for all clients.
+ * be a channel's. For other videos, their pages show it; an answer counts for ten minutes, for all clients.
  *
  * A refusal never follows from the store alone, but from a page, and takes as long as that page took: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.
@@ -61,7 +61,7 @@ export function readVideoChannels(
 /** The question for the channel of a video. */
 export interface ChannelQuestion {
   videoId: string;
-  /** The client may watch the videos of these alone; undefined if it may watch all. */
+  /** If given, the question is only whether the video is of one of these; else it is for the names. */
   channels?: readonly string[] | undefined;
 }
 
@@ -146,8 +146,9 @@ export class VideoChannels {
 
   /**
    * The names of the video's channel; none if it is not known, or the video does not exist. Rejects with
-   * `RelayError` CAPACITY, with `UpstreamError` if its page cannot be read, with `StoreError`, and with the
-   * signal's reason. If it is of none of the question's channels, the answer is as late as that of a page.
+   * `RelayError` CAPACITY (at an edge with the origin's), with `UpstreamError` if its page cannot be read,
+   * with `StoreError`, and with the signal's reason. If it is of none of the question's channels, the answer
+   * is as late as that of a page.
    */
   async namesOf(
     question: ChannelQuestion,

@@ -1,7 +1,7 @@
 /**
- * Opens a room on this instance: serves it from the store, reads it here, or follows another instance.
- * Refuses with CAPACITY if the chat has no place, if it needs a page while the store is full and it is not
- * recorded, or if another instance owns the room for 20 s without reading it.
+ * Opens a room on this instance: serves it from the store, reads it here, or follows another instance. This
+ * file itself refuses with CAPACITY if the chat has no place, if it needs a page while the store is full and
+ * it is not recorded, or if another instance owns the room for 20 s without reading it.
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import { type Chat, isOver } from "../../protocol/chat.ts";
@@ -22,9 +22,9 @@ const CHECK_MS = 200;
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
  * another instance reads is followed; otherwise its page is loaded. A place for the chat is asked for first;
- * it is taken before the room continues, or once a page has shown its type. Rejects as `openFromPage` does,
- * and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns the
- * room without reading it, or if the store is full and the chat is not recorded.
+ * it is taken before the room continues, or once a page has shown its type. Rejects as `openFromPage` and
+ * `QueuedOpening.turn` do, and with `RelayError` CAPACITY if no further chat of its type may be open, if
+ * another instance owns the room without reading it, or if the store is full and the chat is not recorded.
  */
 export async function acquireRoom(
   videoId: string,

@@ -1,8 +1,9 @@
 /**
- * The queue of videos whose chats must be found. None of them is a room yet, and most may have no chat. Rooms
- * that were open before, and recordings, go first, in their order; then videos that are known to exist; then
- * all others. In these two, addresses take turns (`turns.ts`); a video for which clients of several addresses
- * wait has the turns of each of them, so that nobody waits in the line of another one.
+ * The queue of videos whose chats must be found, or whose pages must show their channel, and of channels
+ * before their first look. None of them is a room yet, and most may have no chat. Rooms that were open
+ * before, and recordings, go first, in their order; then videos that are known to exist; then all others. In
+ * these two, addresses take turns (`turns.ts`); a video for which clients of several addresses wait has the
+ * turns of each of them, so that nobody waits in the line of another one.
  *
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
  * the address that waits for the most: a flood displaces its own videos, and its newest ones stay. Test: "are
@@ -19,8 +20,8 @@ import { Turns } from "./turns.ts";
 
 const MAX_WAIT_MS = 30_000;
 /**
- * How many openings of one address wait before a connection with several chats is refused: an address of the
- * service opens some two chats a second, and an opening waits for half a minute at most.
+ * How many openings of one address wait before a connection with several chats is refused. At the default
+ * pace, an egress opens about one chat a second, and an opening waits for half a minute at most.
  */
 const MAX_OF_MERGED = 500;
 

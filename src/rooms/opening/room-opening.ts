@@ -74,9 +74,10 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
  * the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
  * The backlog is durable when it resolves. If the chat cannot be read, no log has changed; if it is absent,
  * only that of a stored room, perhaps by a last gap: a live chat that is over is ended. A replay that is
- * stored from its first to its last message is not read again. The chat takes its place once it is found,
- * before it is read. A stored room whose chat may come back waits for it, if somebody must get it
- * (`needsLiveChat`). Rejects as `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and `StoreError`.
+ * stored from its first to its last message is not read again, unless a viewer knows that it goes on. The
+ * chat takes its place once it is found, before it is read. A stored room whose chat may come back waits for
+ * it, if somebody must get it (`needsLiveChat`). Rejects as `LiveChat.bootstrap` does, with `RelayError`
+ * CAPACITY, with `StoreError`, and with the signal's reason.
  */
 export async function openFromPage(
   videoId: string,
@@ -115,8 +116,8 @@ export async function openFromPage(
 }
 
 /**
- * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a viewer
- * that waits has a cursor of the stored room, that is opened and waits, too.
+ * A page says that there is no chat. If it is over, the stored room ends. If it may come back, and a
+ * recording or a viewer with a cursor of the stored room waits, that is opened and waits, too.
  */
 async function withoutChat(opening: PageOpening, said: Absence): Promise<OpeningResult> {
   const { videoId, applicant, parts, began, live, replay } = opening;
@@ -168,7 +169,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
   const until = AbortSignal.any([signal, yielding.signal]);
   const options: CallOptions = {
     lane: "opening",
-    // Openings run one after the other, and each loads a page that a poll must soon follow.
+    // Due at its start, so that its calls go before those of a later one: a poll must soon follow its page.
     dueAt: clock.monotonic(),
     maxCooldownMs: 0,
     beforeStart: () => {

@@ -7,7 +7,7 @@ import { typeOfChat } from "../../protocol/chat-key.ts";
 import { belongsTo, type CursorRange } from "../../serving/resume-or-backfill.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
-/** Those with a cursor, and recordings, get the rest even of a chat that has ended. */
+/** Those with a cursor, and recordings, may wait even for a live chat that is absent. */
 export class WaitingViewers {
   readonly #requests = new Set<StreamRequest>();
 

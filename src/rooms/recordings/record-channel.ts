@@ -1,5 +1,6 @@
 /**
- * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted.
+ * Records each broadcast of a channel, for as long as the service runs or until the recording is deleted. One
+ * that lacks a part is tried again even if the channel does not show it any more.
  */
 
 import { pause } from "../../base/clock.ts";
@@ -27,14 +28,14 @@ import {
   withStore,
 } from "./recording-run.ts";
 
-/** How many rooms may be among those that were being recorded when the service stopped. */
+/** How many rooms are searched, the newest first, for broadcasts that the last run did not finish. */
 const NEWEST_ROOMS = 1000;
 /** The waits before a channel that does not exist is looked at again. */
 const ABSENT_WAITS = { firstMs: RETRY_MS, maxMs: 600_000 };
 
 /**
- * Records a channel: first the broadcasts that the last run did not finish, then live ones, and scheduled
- * ones from before their first message. Resolves when the signal aborts.
+ * Records a channel: from its first look on, the broadcasts that the last run did not finish, live ones, and
+ * scheduled ones from before their first message. Ends with the signal.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { egresses, telemetry } = parts;
@@ -118,8 +119,8 @@ function newsOf(broadcasts: readonly News[], channel: News): News {
 /**
  * Attempts to record a broadcast; after the last one, the next look at the channel decides. As long as a part
  * of it is missing (`lacksRest`), there are further attempts at the waits of `LookWaits`, since the channel
- * may not show the broadcast any more: until `hiddenMs` after the last one that has read its chat. Rejects if
- * the watch fails.
+ * may not show the broadcast any more: until `hiddenMs` after the last one that has read its chat, or else
+ * after the first one. Rejects only with a bug of ours.
  */
 async function recordBroadcast(
   videoId: string,
@@ -144,7 +145,8 @@ async function recordBroadcast(
 }
 
 /**
- * Resolves to "done" if no part of the broadcast is missing; else to whether this attempt has read its chat.
+ * Resolves to "done" if the broadcast lacks no part (`lacksRest`), or if the attempt fails once the signal
+ * has aborted; else to whether this attempt has read its chat.
  */
 async function attemptBroadcast(
   videoId: string,
@@ -172,8 +174,8 @@ async function attemptBroadcast(
 }
 
 /**
- * Whether a broadcast is stored, but not to its end: its live chat is not over, as far as the store knows, or
- * it ended unread and its replay is not stored to its end. Rejects with `StoreError`.
+ * Whether a broadcast's live chat is stored, but not to its end: it is not over, as far as the store knows,
+ * or it ends with a gap and the replay is not stored to its end. Rejects with `StoreError`.
  */
 async function lacksRest(videoId: string, store: ObservedStore): Promise<boolean> {
   const [first, replay] = await storedChats(store, videoId);

@@ -55,9 +55,9 @@ const OVER: Absence = { is: "over", why: "the stream has ended" };
 
 /**
  * Reads a chat until it is over. Resolves to "over"; to the end of its room if that is another; to undefined
- * if it is unknown, or if the recording is deleted. Rejects as `Rooms.enter` does, and with `ChatAbsent` if
- * the room has ended, and the chat may come back. The store remembers the `channel` that the chat is recorded
- * for, so it keeps the chat longer than others (`RELAY_MAX_STORE_BYTES`).
+ * if it is unknown, or if the signal aborts. Rejects as `Rooms.enter` does, and with `ChatAbsent` if the room
+ * has ended, and the chat may come back or its standing is unknown. The store remembers the `channel` that
+ * the chat is recorded for, so it keeps the chat longer than others (`RELAY_MAX_STORE_BYTES`).
  */
 export async function readChat(
   videoId: string,

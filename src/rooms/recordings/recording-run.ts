@@ -82,7 +82,7 @@ export function afterRoom(end: RoomEnd | undefined): News {
     : { state: "waiting" };
 }
 
-/** Resolves as `attempt` does, which is repeated while the store fails. Rejects when the signal aborts. */
+/** Settles as `attempt` does, which is repeated while the store fails. Rejects when the signal aborts. */
 export async function withStore<T>(
   attempt: () => Promise<T>,
   name: Parameters<typeof logWhy>[1],
