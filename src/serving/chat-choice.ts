@@ -36,8 +36,8 @@ export async function storedChats(store: Pick<Store, "getRoom">, videoId: string
 
 /**
  * The stored chat that a query means: the one that it names, else the one that has its cursor, else the
- * live one. Throws `RelayError` NOT_STORED, and INVALID_REQUEST if it names one chat and a cursor of the
- * other.
+ * live one, or the replay if that alone is stored. Throws `RelayError` NOT_STORED, and INVALID_REQUEST if it
+ * names one chat and a cursor of the other.
  */
 export function chatForQuery<R extends Cursors>(
   stored: readonly R[],
@@ -91,7 +91,7 @@ export function leftAfterEnd(endedAgoMs: number, keptMs: number): number {
   return keptMs - Math.abs(endedAgoMs);
 }
 
-/** The replay whose cursor a viewer has, if it goes on. */
+/** The replay that a viewer asks for, by its name or by a cursor, if it goes on. */
 export function replayForViewer(
   stored: readonly StoredChat[],
   { chat, lastEventId }: Pick<StreamRequest, "chat" | "lastEventId">,

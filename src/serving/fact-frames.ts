@@ -6,7 +6,7 @@ import type { Fact } from "../store/port.ts";
 import type { Form, Packet } from "./form.ts";
 
 export class FactFrames {
-  /** Resolves once the fact is known. Rejects as `Store.fact` does. */
+  /** Resolves after the first value, even an undefined one. Rejects as `Store.fact` does. */
   readonly known: Promise<void>;
   readonly #videoId: string;
   /** Undefined if it is not known. */

@@ -17,7 +17,7 @@ export interface Packet {
   readonly bytes: Buffer;
   /** Size of the body alone, in bytes. */
   readonly size: number;
-  /** Set if the body is compressed. */
+  /** Set if the body is compressed, and not complete with this packet. */
   readonly sum?: Sum;
 }
 
@@ -138,7 +138,7 @@ export function formsOf(name: string, framing: Framing, variant = ""): Record<Tr
   };
 }
 
-/** The forms of a framing for bodies that are complete with their first packet. `name`: their key. */
+/** The forms of a framing for bodies that are complete with their first packet. `name`: begins their keys. */
 export function wholeFormsOf(name: string, framing: Framing): WholeForms {
   const plain: Form = { ...formOf(name, framing, "bare"), isWhole: true };
   const gzip: Form = {

@@ -14,13 +14,13 @@ export interface Worth {
   minTier?: number | undefined;
   /** Paid messages below this amount are left out; so are those of another currency, and unreadable ones. */
   minAmount?: { value: number; currency: string } | undefined;
-  /** Only messages of authors with one of these badges, in the order of `BADGES`. */
+  /** Only messages of authors with one of these badges, and `ALWAYS`; in the order of `BADGES`. */
   badges?: readonly (typeof BADGES)[number][] | undefined;
 }
 
 type Test = (message: EncodedMessage) => boolean;
 
-/** Deletions concern messages that were let through before, and a gap has no author. */
+/** Deletions and replacements concern messages that were let through before, and a gap has no author. */
 const ALWAYS = filterOf(GROUPS.moderation);
 const PAID = filterOf(GROUPS.paid) & ~GAP;
 
@@ -54,7 +54,7 @@ export class MessageFilter {
   static readonly everything = new MessageFilter(ALL);
   readonly types: TypeFilter;
   readonly key: string;
-  /** The types that a backfill counts: `gap` only if it is the only one that was asked for. */
+  /** The types that a backfill counts: with a filter, `gap` only if it is the only one that was asked for. */
   readonly counted: TypeFilter;
   readonly #isWorth: Test | undefined;
 

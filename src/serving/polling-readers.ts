@@ -1,6 +1,6 @@
 /**
- * Readers of `/v1/log` that poll hold no connection between an answer and their next request. They count as
- * viewers for some seconds nevertheless, so that a crowd that polls keeps its room open, and one that has
+ * Readers of `/v1/log` that poll are not in their room between an answer and their next request. They count
+ * as viewers for some seconds nevertheless, so that a crowd that polls keeps its room open, and one that has
  * left does not.
  */
 

@@ -80,7 +80,10 @@ export interface Census {
   viewers: number;
 }
 
-/** An instance gives all its rooms one object, so a room keeps one reference to all of it. */
+/**
+ * An instance with a store gives all its rooms one object, so a room keeps one reference to all of it. An
+ * edge makes one for each room.
+ */
 export interface RoomParts {
   store: RoomLog;
   clock: Clock;
@@ -114,7 +117,7 @@ export class Room {
   #keepaliveDueAt: number;
   /** The end of its history for the viewers that waited for its opening; undefined: its head. */
   historyEnd: HistoryEnd | undefined;
-  /** The view that this instance read, kept after reading ends; undefined if it never read the chat. */
+  /** The view that this instance has read, set when reading ends; undefined before, or if it never read. */
   view: ChatView | undefined;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;

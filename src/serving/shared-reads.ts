@@ -65,8 +65,9 @@ export class SharedReads {
   }
 
   /**
-   * The chunk after a cursor. Rejects with `StoreError`, and with an error that says which messages the store
-   * skips.
+   * The chunk after a cursor. Waits while the store is unavailable. Rejects with `RelayError` if the log was
+   * lost or has begun again, with an error that says which messages the store skips, and with the reason of
+   * `closed`.
    */
   chunk(after: number, feed: Feed): Promise<Chunk> {
     const key = `${after} ${feed.key}`;

@@ -42,8 +42,8 @@ export class Starts {
   }
 
   /**
-   * Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`, and with
-   * `RelayError` OFFSET_GONE for a reader of `/v1/log`.
+   * Resolves to the cursor. `historyEnd`: by default the head. Rejects with `StoreError`, as `readPart` does,
+   * and with `RelayError` OFFSET_GONE for a reader of `/v1/log`.
    */
   async find(beginning: Beginning, historyEnd?: HistoryEnd): Promise<number> {
     const start = this.#inTail(beginning, historyEnd);
@@ -116,7 +116,10 @@ export class Starts {
     return (await this.#searches.join(() => this.#search(missing, filter, floor, to), key)) ?? start;
   }
 
-  /** As `#beforeNewest`, in the store alone; undefined if there is no such message. */
+  /**
+   * As `#beforeNewest`, in the store alone; undefined if there is no such message. If the types alone do not
+   * decide, it examines about `EXAMINED_MESSAGES` at most.
+   */
   async #search(
     count: number,
     filter: MessageFilter,

@@ -12,11 +12,14 @@ import { BACKFILL_MAX } from "./resume-or-backfill.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */
 const TAIL_MESSAGES = BACKFILL_MAX;
-/** Maximum size of a tail's text; usually it has a tenth of this. Older messages are read from the store. */
+/**
+ * Maximum size of the text of a tail of `TAIL_MESSAGES`; usually it has a tenth of this. Older messages are
+ * read from the store.
+ */
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
 export const CHUNK_BYTES = 64 * 1024;
-/** Maximum size of the shared chunks' text. Once it is reached, each further viewer gets its own chunks. */
+/** Maximum size of the shared chunks' text. Once it is reached, a further chunk is for one viewer alone. */
 const MAX_SHARED_BYTES = 8 * 1024 * 1024;
 
 /** The frames between two cursors, ready to be written. */

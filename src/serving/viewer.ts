@@ -32,7 +32,7 @@ export class Viewer implements SinkOwner {
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #clientCursor: number | undefined;
   #isReading = false;
-  /** A chunk from the store that met back-pressure, and is the next to be written to it. */
+  /** A chunk that was read from the store and is the next to be written, after any back-pressure. */
   #unsent: Chunk | undefined;
   /** The cursor at which it leaves; undefined if it stays to the end. */
   #last: number | undefined;
@@ -115,7 +115,7 @@ export class Viewer implements SinkOwner {
   }
 
   /**
-   * Sends a comment that keeps idle connections open, after the cursor if the filter has moved it. A viewer
+   * Sends the form's keepalive, for idle connections, after the cursor if the filter has moved it. A viewer
    * with unread bytes needs none.
    */
   keepalive(): void {

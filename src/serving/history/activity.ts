@@ -35,8 +35,9 @@ export interface Activity {
   /** The number of messages said in the last 60 seconds; null for a replay. */
   lastMinute: number | null;
   /**
-   * The messages of each minute that has any, in order: of a live chat by the clock, as ISO 8601 in UTC; of a
-   * replay by the place in the video. A minute whose messages do not all count is left out.
+   * The messages of the last minutes that have any (`MAX_MINUTES`), in order: of a live chat by the clock, as
+   * ISO 8601 in UTC; of a replay by the place in the video. A minute whose messages do not all count is left
+   * out.
    */
   minutes: ({ messages: number } & ({ at: string } | { offsetMs: number }))[];
   /** Up to ten, the most active first. `authorId`: null if the upstream has sent none. */

@@ -1,4 +1,7 @@
-/** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
+/**
+ * Writes messages as CSV (RFC 4180) with a fixed set of columns. In a text, an apostrophe precedes each place
+ * where a spreadsheet could begin a formula, unless texts are asked for unchanged.
+ */
 import type { Details } from "../../protocol/kinds.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";

@@ -75,11 +75,11 @@ export interface HistoryPage {
   /** The chats of the video that are stored. */
   chats: readonly Chat[];
   messages: HistoryMessage[];
-  /** The `after` of the next page; null at the upper bound: the head, `before` or `to`. */
+  /** The `after` of the next page; null at the upper bound: the head, `before`, `to` or `saidTo`. */
   next: number | null;
   /**
-   * The `before` of the previous page; null at the lower bound: the floor or `from`, or `after` if the
-   * request has a `before`, too.
+   * The `before` of the previous page; null at the lower bound: the floor, `from` or `saidFrom`, or `after`
+   * if the request has a `before`, too.
    */
   prev: number | null;
   /** Where the messages are, if the times asked for leave all of them out. */
@@ -107,7 +107,7 @@ export interface WholeHistory {
   /** The part's first cursor, exclusive, and its last one. */
   after: number;
   last: number;
-  /** Equal for requests that yield the same messages. */
+  /** Equal for requests for which the same part has the same messages. */
   key: string;
   /** The part after a batch, or the first one; undefined if there is none. */
   next(after?: Pick<Batch, "to" | "limit">): DownloadPart | undefined;
@@ -145,8 +145,9 @@ export class History {
 
   /**
    * One page of at most `limit` messages, in order: the first ones after `after`, or the last ones before
-   * `before` if the request has no `after`. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or
-   * with the signal's reason.
+   * `before` if the request has no `after`. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, with
+   * INVALID_REQUEST as `chatForQuery` does or for a place in the video of a live chat, or with the signal's
+   * reason.
    */
   async page(request: HistoryRequest, limit: number, signal: AbortSignal): Promise<HistoryPage> {
     const { room, chats, after, last, floor } = await this.#part(request).catch(refuseUnavailable);
