@@ -36,7 +36,7 @@ export interface ChannelParts extends MultiplexParts {
 }
 
 export interface ChannelRequest {
-  /** Undefined if the client gave none. Each video begins with this backfill, or else at the time `from`. */
+  /** Undefined if the client gave none. Each video begins at the time `from`, or else with this backfill. */
   backfill: number | undefined;
   from?: number | undefined;
   filter: MessageFilter;
@@ -61,8 +61,9 @@ interface SharedConnection {
 }
 
 /**
- * How the viewer left the room last time: with every stored message (`goingOn`: the chat was not over by
- * then), or with the chat's end. Undefined if its visit was cut short, or there was none.
+ * How the viewer left the room last time: with every stored message (`goingOn`: the chat was read within the
+ * grace time before), or with the chat's end. Undefined if its visit was cut short, or there was none. A
+ * visit for the stored rest that fails counts as `stored`.
  */
 export type LastVisit = "stored" | "goingOn" | "end" | undefined;
 
@@ -74,7 +75,7 @@ interface Situation {
   isSentBeside: boolean;
   /** Whether there is a broadcast after it. */
   hasNext: boolean;
-  /** Whether the channel waits because the broadcast, or its pages, cannot be read. */
+  /** Whether the channel waits because a broadcast, or its pages, cannot be read. */
   isInTrouble: boolean;
   /** The cursor up to which the client has everything; undefined if it has nothing. */
   cursor: number | undefined;
@@ -154,7 +155,10 @@ export class ChannelViewer {
     }
   }
 
-  /** Ends the connection, or the channel on one that carries others, with the error as the last event. */
+  /**
+   * Ends the connection, or the channel on one that carries others, with the error as the last event; at a
+   * stop, the whole connection without one.
+   */
   #fail(error: unknown): void {
     const multiplex = this.#multiplex;
     if (multiplex.gone.aborted) return;

@@ -69,7 +69,7 @@ export class ChatWriter {
     }
   }
 
-  /** A room that another instance has released continues without another `init`, if no message is missing. */
+  /** A chat that is entered again continues without another `init`, if no message is missing. */
   #begin(init: Init): void {
     const isContinued = this.#isBegun && init.cursor === this.cursor;
     this.cursor = init.cursor;

@@ -1,6 +1,6 @@
 /**
  * The chats of a merged connection. The chat of a video enters its room, and enters it again after a failure
- * that may pass. The chats of a channel follow one another.
+ * that may pass, or if the room is closed without an end. The chats of a channel follow one another.
  */
 
 import { ERRORS } from "../protocol/errors.ts";

@@ -18,7 +18,7 @@ import type { Branch, Multiplex } from "./multiplex.ts";
  */
 const MIN_RETRY_MS = 30_000;
 const RETRY_SPREAD_MS = 15_000;
-/** The longest wait before re-entering a room that another instance released. */
+/** The longest wait before a room is entered again after a visit without a refusal. */
 const REOPEN_MS = 1000;
 
 /** The request of a chat, without what its connection decides. */
@@ -63,10 +63,10 @@ export class MultiplexViewer implements Disposable {
   }
 
   /**
-   * Enters a room after the writer's cursor, and stays until the room or the connection ends the visit. Once
-   * it is in the room, `entered` is called, before its `init`.
-   * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected,
-   * or the signal aborted before it was in the room.
+   * Enters a room after the writer's cursor, and stays until the room, the connection or `leaveAt` ends the
+   * visit. Once it is in the room, `entered` is called, before its `init`.
+   * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it left at a cursor,
+   * it was disconnected, the service stops, or the signal aborted before it was in the room.
    */
   async visit(
     writer: ChatWriter,

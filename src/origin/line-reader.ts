@@ -1,4 +1,4 @@
-/** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
+/** The lines of an origin's NDJSON, with their messages and facts. Message text is kept byte for byte. */
 
 import { asString, dig, parseJson } from "../base/json.ts";
 import { FACT_NAMES } from "../protocol/chat.ts";

@@ -57,7 +57,7 @@ export class OriginRooms implements RoomSources {
     const store = new OriginRoomLog(origin, clock, events, { recent, stream });
     const blanking = {
       ...settings,
-      // Asked at each deletion: a room may outlive a restart of the origin with another setting.
+      // Asked at each batch: a room may outlive a restart of the origin with another setting.
       get isBlanking() {
         return isBlanking();
       },
@@ -100,7 +100,7 @@ export class OriginRooms implements RoomSources {
     return await this.#parts.origin.stored(videoId);
   }
 
-  /** A room of a stored chat, which is read from the origin's pages alone, without a stream. */
+  /** A room of a stored chat, whose messages are read from the origin's pages alone, without a stream. */
   serve({ key, head }: StoredChat): Room {
     const { origin, clock, telemetry, events, settings } = this.#parts;
     const store = new OriginRoomLog(origin, clock, events);

@@ -69,7 +69,7 @@ export class Origin {
   readonly #clock: Clock;
   #openStreams = 0;
   #isBlanking = false;
-  /** One for each request for a stream, or of a client, that has no answer yet. */
+  /** One for each request for a stream, or of a client (`pass`), that has no answer yet. */
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
@@ -95,24 +95,24 @@ export class Origin {
   }
 
   /**
-   * Rejects, with this error, all requests for streams, and of clients, that have no answer yet: the origin
-   * is away, and their connections may never say so.
+   * Rejects, with this error, all requests for streams, and of clients (`pass`), that have no answer yet: the
+   * origin is away, and their connections may never say so.
    */
   giveUp(error: Error): void {
     for (const waiting of this.#waiting) waiting.abort(error);
   }
 
   /**
-   * Repeats all requests for streams, and of clients, that have no answer yet: the origin was away meanwhile,
-   * and may not have received them.
+   * Repeats all requests for streams, and of clients (`pass`), that have no answer yet: the origin was away
+   * meanwhile, and may not have received them.
    */
   askAgain(): void {
     for (const waiting of this.#waiting) waiting.abort(ASK_AGAIN);
   }
 
   /**
-   * Opens a stream of a video, which opens its room at the origin. Rejects with the origin's `RelayError`,
-   * with `OriginAwayError`, or with the signal's reason.
+   * Opens a stream of a video, which opens its room at the origin. Rejects with the origin's `RelayError` or
+   * `ChatAbsent`, or with `OriginAwayError`, also once the signal has aborted.
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
     const { lastEventId, address } = start;

@@ -1,6 +1,6 @@
 /**
- * The waits before a stream of the origin is opened again: each is partly random, because the streams of all
- * rooms and channels break together, and at least as long as the origin has asked for.
+ * The waits before a stream of the origin is opened again: each is random, because the streams of all rooms
+ * and channels break together, but at least as long as the origin has asked for, up to 30 s.
  */
 
 import { type Clock, pause } from "../base/clock.ts";
