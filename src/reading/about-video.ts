@@ -1,8 +1,8 @@
 /**
  * Keeps with a video's rooms what pages say of it. No page is loaded for that, with one exception: a popout
  * page says nothing of it, so a room whose video is still unknown once it has been read for a moment asks
- * `next`, once, and after all other calls. The answer is kept, even if it says nothing; without one, it asks
- * again after a minute, and then after twice the last wait.
+ * `next`, once, in the lane `probe`. The answer is kept, even if it says nothing; without one, it asks again
+ * after a minute, and then after twice the last wait.
  */
 
 import type { Clock } from "../base/clock.ts";

@@ -79,8 +79,9 @@ export class OptionalPages {
   }
 
   /**
-   * A fresh page of a quiet chat; undefined if it shows nothing that the room does not hold. `unreadMs`: the
-   * time since the last poll. The next one waits for the page at most until the upstream drops messages.
+   * A fresh page of a quiet chat; undefined if none came, or if it shows nothing that the room does not hold.
+   * `unreadMs`: the time since the last poll. The next one waits for the page at most until the upstream
+   * drops messages, or for `LEAST_MS` if that is longer.
    */
   async withNews(position: Position, unreadMs: number, options: CallOptions): Promise<Page | undefined> {
     const { appender, egress, settings, telemetry } = this.#parts;

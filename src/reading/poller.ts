@@ -248,7 +248,7 @@ export class Poller {
     return this.#storeAnswer(answer, options);
   }
 
-  /** Stores an answer, in one list with the page that it follows. */
+  /** Stores an answer, with the pages that it follows. */
   async #storeAnswer(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
@@ -312,7 +312,7 @@ export class Poller {
     this.#timeline.on(reason);
   }
 
-  /** Gets another token from a page. The page's items and the next answer form one list. */
+  /** Gets another token from a page, whose items are stored with the next answer. */
   async #reopen(options: CallOptions, why: string): Promise<Next> {
     const { egress, telemetry } = this.#parts;
     const asked = startedNow(this.#parts.clock);
@@ -370,8 +370,8 @@ export class Poller {
 
   /**
    * At a stop: stores the batches in hand, or else the pages that no answer has followed. The messages that
-   * the page of the last answer shows beyond it are not stored: the next owner's first answer brings those
-   * before them.
+   * the page of the last answer shows beyond it are not stored alone: the next owner's first answer brings
+   * those before them.
    */
   async #appendInHand(signal: AbortSignal): Promise<void> {
     const inHand = this.#inHand;
@@ -395,7 +395,7 @@ export class Poller {
     throw new UpstreamError("expired", "an answer without chat");
   }
 
-  /** A call failed, or no client could read the chat. */
+  /** A call failed, or no source gave credentials. */
   #failed(why: RelayError | UpstreamError, signal: AbortSignal): Next | Promise<Next> {
     const fault = why instanceof RelayError ? "unusable" : why.fault;
     this.#timeline.failed(fault, this.#schedule.intervalMs);
@@ -456,7 +456,7 @@ export class Poller {
     return "over";
   }
 
-  /** Resolves to the number of new items. */
+  /** Resolves to the number of new messages. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
     this.#inHand = { batches, position };
     const added = await this.#parts.appender.append(batches, this.#progressAt(position), signal);

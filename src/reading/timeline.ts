@@ -1,7 +1,7 @@
 /**
  * Tracks the times in which a chat was not read, and the gaps that may result (`gap.ts` lists them): within
  * an opening, around fresh pages, before a late answer, before a page that says that the chat is off, and at
- * the chat's end. Holds the fresh pages that replace a lost token until the answer that follows them.
+ * the chat's end. Holds the fresh pages that replace a token until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { AwaitedAbsence } from "../protocol/chat-standing.ts";
@@ -91,9 +91,7 @@ export class ReadingTimeline {
   readonly #rate: RecentRate;
   readonly #mark: Marker;
   readonly #clock: Clock;
-  /**
-   * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
-   */
+  /** The fresh pages, until the answer to the last one's token comes, or they are stored without one. */
   #pages: readonly FreshPage[] = [];
   /** What the page of the last answer has shown beyond it. The next answer brings the messages between. */
   #beyond: FreshPage | undefined;
@@ -152,8 +150,8 @@ export class ReadingTimeline {
 
   /**
    * The unread time before an answer that a page may complete, in milliseconds: if messages may be missing in
-   * it, and no page covers it. Undefined otherwise, and within a minute after such a page.
-   * `intervalMs`: the interval of the polls if calls are fast.
+   * it, no page covers it, and the answer is one read (`readsOf`). Undefined otherwise, and within a minute
+   * after such a page. `intervalMs`: the interval of the polls if calls are fast.
    */
   unreadForPage(answer: PollAnswer, intervalMs: number): number | undefined {
     const [first, rest] = readsOf(answer, this.#windowMs);
@@ -176,7 +174,7 @@ export class ReadingTimeline {
     return rest ? [...batches, { items: rest.items, suspectedGap: gapBeforeRest }] : batches;
   }
 
-  /** The batches of the pages and of this answer. A gap can only be behind `#beyond`. */
+  /** The batches of the pages and of this answer. Without pages, a gap can only be behind `#beyond`. */
   #batchesWith(answer: Read, gap: Gap | undefined): readonly ReadBatch[] {
     const beyond = this.#beyond;
     if (!beyond || this.hasPages) return withAnswer(this.#allPages, answer, gap, this.#mark);
@@ -277,8 +275,8 @@ export class ReadingTimeline {
 
   /**
    * The gap that may be before a page. No token joins it to the last read, so messages may be missing if it
-   * is late and shares none with that, and however short the time was, if at least one was expected by the
-   * chat's rate. Later pages say nothing about that rate. An overlap with a page before drops it
+   * is late and shares none with that, and however short the time was, if at least one was expected: by the
+   * chat's rate, or by the rate of the page's own messages. An overlap with a page before drops it
    * (`withPage`).
    */
   #gapBeforePage(page: Read, replacesMuteToken = false): Gap | undefined {

@@ -1,6 +1,6 @@
 /**
  * Writes one room's log. While the store is unavailable, it retries with backoff and blocks everything else,
- * so that polling pauses and nothing is lost. It gives up if the room has another owner, or at a stop; an
+ * so that polling pauses and no batch is lost. It gives up if the room has another owner, or at a stop; an
  * opening tries once (`appendOnce`).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -75,8 +75,8 @@ export class Appender {
   }
 
   /**
-   * Stores the batches; resolves when they are durable, to the number of new items. Rejects with `StoreError`
-   * "fenced", or the signal's reason.
+   * Stores the batches; resolves when they are durable, to the number of new messages. Rejects with
+   * `StoreError` "fenced", or the signal's reason.
    */
   async append(batches: readonly ReadBatch[], progress: Progress, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after an attempt of unknown outcome, the room may already hold this

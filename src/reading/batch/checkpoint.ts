@@ -1,6 +1,6 @@
 /**
  * The data stored with each append, so that a room continues after a restart: the upstream's position and the
- * room's memory. Reading is strict: an unreadable memory is reported and leads to a gap.
+ * room's memory. Reading is strict: an unreadable memory is reported, and in a live chat a gap is suspected.
  */
 import { type CallStart, type CallTimes, type Clock, startedWallAt } from "../../base/clock.ts";
 import {
@@ -143,7 +143,7 @@ function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
 
 /**
  * The times of the last read of a stored room. `began`: just before the room was taken. The store computed
- * the record's age (`lastReadAgoMs`) after that, so `began` minus the age can only be too early, which at
+ * the record's age (`readAgoMs`) after that, so `began` minus the age can only be too early, which at
  * worst suspects a gap.
  */
 export function lastRead(record: RoomRecord, began: CallStart, clock: Clock): CallTimes {

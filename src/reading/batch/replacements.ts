@@ -16,7 +16,7 @@ export type HeldMessage = Omit<Message, "details">;
 export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
 
 /**
- * Maximum number of messages whose replacements are queried. The replacements of all other messages count
+ * Maximum number of messages whose replacements are queried. An earlier content of any further message counts
  * as read again.
  */
 const MAX_QUERIED = 200;
