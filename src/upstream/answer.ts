@@ -1,7 +1,7 @@
 /**
  * Reads an upstream answer, in the same way for rooms, polls and bootstraps: a batch, an answer without chat,
- * or an `UpstreamError` with its fault. It judges by structure, never by display text; the one exception is
- * an error object whose text mentions a quota.
+ * or an `UpstreamError` with its fault. It judges by structure, and by display text in two cases alone: an
+ * error object that mentions a quota, and a captcha page.
  */
 
 import {
@@ -159,8 +159,8 @@ function isQuotaSignal(error: JsonObject | undefined): boolean {
 }
 
 /**
- * A redirect to the captcha host, or its page instead of the answer. A page with chat is never a captcha,
- * because its text can say anything.
+ * A redirect to the captcha host, or its page instead of the answer. A page with initial data is never a
+ * captcha, because its text can say anything.
  */
 function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
   if (status >= 300 && status < 400)

@@ -9,7 +9,7 @@ export const BOUNDS = {
   answerBytes: 8 * 1024 * 1024,
   /** Nesting of objects that hold another item; reading them recurses. Real data has up to 4 levels. */
   holders: 20,
-  /** Places in a page where its data could begin. Real pages have one. */
+  /** Places in a page where its data could begin. Real pages have one or two. */
   candidates: 100,
   /** Number of times that a page may be read, summed over those places. */
   readings: 3,
@@ -40,7 +40,7 @@ export const BOUNDS = {
   questionLength: 500,
   /** Creators can offer up to five. */
   choices: 20,
-  /** Open polls. A chat shows one; if more are never closed, the oldest are forgotten. */
+  /** The latest polls of a chat, open or closed; beyond this number, the oldest are forgotten. */
   panels: 20,
 } as const;
 
@@ -64,7 +64,7 @@ export function plausibleTime(ms: number): number | undefined {
   return ms >= MIN_TIME && ms < MAX_TIME ? ms : undefined;
 }
 
-/** The time of a text in ISO 8601; undefined for anything else. */
+/** The time of a text that `Date.parse` reads, such as ISO 8601; undefined if it is none or implausible. */
 export function timeIn(value: unknown): number | undefined {
   return plausibleTime(Date.parse(asString(value) ?? ""));
 }

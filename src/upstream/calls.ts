@@ -26,7 +26,7 @@ const ASKING_HOSTS = [
   [/^accounts\./, "video", "to sign in (a redirect to its sign-in host)"],
 ] as const;
 
-/** Page loads after failures use a lane with a lower priority, so that they do not delay other calls. */
+/** A page load in the lane of polls, or of recoveries, uses the next one: it does not delay polls. */
 const PAGE_LANES: Partial<Record<Lane, Lane>> = { poll: "recovery", recovery: "retry" };
 const NEXT = "/youtubei/v1/next";
 
@@ -59,7 +59,7 @@ export interface Outgoing<T> {
   options: CallOptions;
 }
 
-/** Sends a request when its turn comes. Rejects with `UpstreamError`, or the signal's reason. */
+/** Sends a request when its turn comes. Rejects as `Flights.call` does. */
 export type SendRequest = <T>(outgoing: Outgoing<T>) => Promise<Answered<T>>;
 
 export interface CallSettings {

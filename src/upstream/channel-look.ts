@@ -38,7 +38,7 @@ type Tab = "live" | "streams";
 
 /**
  * Rejects with `RelayError` NO_LIVE_CHAT if there is no such channel, and with `UpstreamError` "throttled" or
- * "unusable" if no page shows a stream and one could not be read.
+ * "unusable" if a page could not be read, and the other one shows neither a stream nor the whole list.
  */
 export async function lookAtChannel(
   channel: string,

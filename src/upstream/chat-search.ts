@@ -29,7 +29,7 @@ export interface Search {
   credentials: Credentials;
   standing: Standing<{
     chat: Extract<ChatPage, { isOfVideo: boolean }>["chat"];
-    /** Whether the page names the video, and no earlier load failed or was a wall. */
+    /** Whether the page or its token names the video, and no earlier load failed or was a wall. */
     isCertain: boolean;
     /** Whether it is the popout page, which alone shows messages, banners and polls. */
     isPopout: boolean;
@@ -44,7 +44,7 @@ export function popoutPath(videoId: string): string {
 
 /**
  * Rejects with `RelayError` SW_JS_FAILED if no client version is known, and with `UpstreamError` "throttled",
- * or "unusable" if the host cannot be connected to, or neither page could be loaded.
+ * or "unusable" if the host cannot be connected to, or if neither page loads and `next` shows no chat.
  */
 export async function searchChat({ videoId, view, loads, credentials }: SearchFor): Promise<Search> {
   const failures: UpstreamError[] = [];

@@ -38,9 +38,7 @@ const TABLET_AGENT =
 const TELEVISION_AGENT =
   "Mozilla/5.0 (ChromiumStylePlatform) Cobalt/25.lts.30.1034943-gold (unlike Gecko), Unknown_TV_Unknown_0/Unknown (Unknown, Unknown)";
 
-/**
- * A row names its client only if that differs from its label, and its host only if that is not the main one.
- */
+/** A row may leave out its client's name if that is its label, and its host if that is the main one. */
 type Row = Omit<Client, "host" | "name"> & Partial<Client>;
 
 const DESKTOP = { userAgent: DESKTOP_AGENT, context: { platform: "DESKTOP" } };

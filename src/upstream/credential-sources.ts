@@ -1,6 +1,6 @@
 /**
  * The sources of a bootstrap's credentials: `sw.js`, `sw.js_data` and the pages. A chat that is reopened uses
- * the credentials that this process knows, unless they were refused or are too old.
+ * the credentials that its egress knows, unless they were refused or are too old.
  */
 import type { Clock } from "../base/clock.ts";
 import { RelayError } from "../protocol/errors.ts";

@@ -129,10 +129,10 @@ export class LiveChat {
   }
 
   /**
-   * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
-   * refused or are old. A live chat is over once a replay is found; a replay, whose end was not read, only if
-   * its video does not exist. Rejects as `findChat` does, and with `UpstreamError` "unusable" if the standing
-   * is unknown, or if the page of a replay has no replay.
+   * Loads the page of a chat again and keeps its pair. It loads the scripts with credentials only if the
+   * known ones were refused or are old. A live chat is over once a replay is found; a replay, whose end was
+   * not read, only if its video does not exist. Rejects as `findChat` does, and with `UpstreamError`
+   * "unusable" if the standing is unknown, or if the page of a replay has no replay.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.findChat(videoId, options, known);
@@ -244,8 +244,8 @@ export class LiveChat {
   /**
    * The messages that the popout page shows now, none if it shows no chat. No other page shows messages. The
    * position changes only by the polls on the page. `all`: the position that leads to all messages, of which
-   * the page leaves some out; undefined if the room reads Top chat. Rejects with `UpstreamError` if the page
-   * does not load or is a wall.
+   * the page leaves some out; undefined if the room reads Top chat, or if the page has no token of them.
+   * Rejects with `UpstreamError` if the page does not load or is a wall.
    */
   async backlog(
     videoId: string,
@@ -327,7 +327,7 @@ export class LiveChat {
 
   /**
    * The answer to the token of all messages that a menu has offered; or why there is none, and whether one
-   * may follow. A call that failed is made once more, unless no answer came in time: that has cost enough.
+   * may follow. A call that is unusable is made once more, unless its host could not be reached.
    */
   async #offered(
     asked: Position,
@@ -434,7 +434,7 @@ function beginningOf(chatType: ChatType): Pick<Position, "playerOffsetMs"> {
   return isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
 }
 
-/** Whether an answer has nothing, although the chat goes on or Top chat has messages. */
+/** Whether an answer has no actions, and either ends the chat or lacks the messages of Top chat. */
 function isSilent({ actionCount, position }: PollAnswer, inTop: PollAnswer): boolean {
   const isOver = position.continuation === null;
   return actionCount === 0 && (isOver || inTop.items.some(({ message }) => message.type === "chat"));

@@ -13,7 +13,7 @@ import { UpstreamError } from "./upstream-error.ts";
 
 /** Deadline of a page after an unanswered one: five pages of a silent host take less than 20 s. */
 const AFTER_SILENCE_MS = 1200;
-/** Deadline of the first page of an opening: it holds a place for which others wait. */
+/** Deadline of a page of an opening: it holds a place for which others wait. */
 const OPENING_MS = 7000;
 
 export class PageLoads {

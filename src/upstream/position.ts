@@ -16,7 +16,7 @@ export interface Position extends Omit<ChatCall, "continuation"> {
   view: ChatView;
   /** The token of all messages, which a menu has offered and no answer has followed yet. */
   offered?: string | undefined;
-  /** Whether a page or a menu has given the token: the answer begins with the backlog of a live chat. */
+  /** Whether a page or a menu has given the token: the answer may begin with the backlog of a live chat. */
   isOfPage?: boolean;
   /** The latest polls. The action that closes a poll names only its panel. */
   panels: Panels;

@@ -29,13 +29,13 @@ export class UpstreamError extends Error {
   readonly unreachable: Unreachable | undefined;
   /** Set if a proxy made no connection: its place and the reason, for the operator alone. */
   readonly proxy: ProxyTrouble | undefined;
-  /** Whether a connection broke before an answer began. */
+  /** Whether a connection broke before an answer began, but the host does not count as unreachable. */
   readonly isBroken: boolean;
   /** Whether this machine had no free file for the call, which is not the fault of the upstream. */
   readonly needsFiles: boolean;
   /** The wait that the upstream asked for (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The HTTP status with which a page was refused. */
+  /** The HTTP status with which a page was refused; 404 also if the page says that there is no channel. */
   readonly status: number | undefined;
   /** Set if a working upstream showed a wall in place of the page. */
   readonly wallOf: WallOf | undefined;

@@ -6,8 +6,8 @@
  * resumes all of them. If there are other egresses and this one is unreachable, its calls in flight are
  * aborted, so that its rooms can leave it. Without rooms, one call that cannot connect is enough.
  *
- * If no room can make a trial, the breaker itself requests a small page: without rooms, and while no egress
- * reaches the upstream (`EgressPool.isCutOff`).
+ * If no room can make a trial, the breaker itself requests a small page: without rooms, while the egress is
+ * lost (`isLost`), and while no egress reaches the upstream (`EgressPool.isCutOff`).
  */
 
 import { after, type Clock } from "../../base/clock.ts";
@@ -111,8 +111,8 @@ export class Breaker {
   }
 
   /**
-   * Resolves when the room may call: at once, or when its turn of a trial comes, or at an answer to another
-   * room. Rejects with the signal's reason.
+   * Resolves when the room may call: at once, at its turn of a trial, or at the end of the outage; also when
+   * the room must leave the egress (`isLost`). Rejects with the signal's reason.
    */
   async mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;

@@ -2,8 +2,9 @@
  * The number of live chats that one egress can read in time. A chat that is polled every T ms, and may be
  * polled L ms late without loss, needs a call every T + L ms; calls start in the order of their latest times.
  * So all chats are read in time if the sum of 1 / (T + L) does not exceed the calls that the gate starts per
- * millisecond. A live chat that would exceed this is refused: it would delay others, which then lose
- * messages. Replays lose nothing by waiting: they use the remaining calls, and do not count.
+ * millisecond. A live chat that would exceed the polls' share of these (`POLLS_SHARE`) is refused: it would
+ * delay others, which then lose messages. Replays lose nothing by waiting: they use the remaining calls, and
+ * do not count.
  */
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { RelayError } from "../../protocol/errors.ts";

@@ -30,7 +30,7 @@ export class ClockOffset {
     return agrees;
   }
 
-  /** Minimum duration of request and answer, in milliseconds; 0 before the first. */
+  /** The width of the bounds, in milliseconds: no more than the last round trip; 0 before the first. */
   get roundTripMs(): number {
     return Math.max(0, this.#maxMs - this.#minMs);
   }

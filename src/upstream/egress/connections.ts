@@ -26,8 +26,8 @@ export interface IncomingAnswer {
   /** Header names in lower case. */
   header(name: string): string | undefined;
   /**
-   * The complete body, decompressed. Rejects like `Connections.request`, and with `UpstreamError` if it is
-   * larger than an answer may be.
+   * The complete body, decompressed. Rejects like `Connections.request`, with the decoder's error, and with
+   * `UpstreamError` if it is larger than an answer may be.
    */
   body(): Promise<Buffer>;
 }

@@ -50,7 +50,8 @@ export class Cooldown {
   /** Returns whether this began or extended the pause. */
   extend({ kind, startedAt, retryAfterMs }: Throttled): boolean {
     const now = this.#clock.monotonic();
-    // Calls that were in flight together report the same throttling, so only the first one counts.
+    // Calls that were in flight together report the same throttling: a later one counts only if it names a
+    // wait.
     const goesOn = startedAt >= this.#beganAt;
     if (!goesOn && retryAfterMs === undefined) return false;
     if (now - this.#until > this.#until - this.#beganAt) this.#count = 0;

@@ -55,7 +55,7 @@ export class Egress {
   readonly key: string;
   readonly liveChat: LiveChat;
   readonly silence: Silence;
-  /** The chats that it reads. A room that leaves it leaves its breaker, too. */
+  /** The chats that it reads. The breaker may count a room for longer: see `RoomEgress`. */
   readonly load: ChatLoad;
   readonly breaker: Breaker;
   /** It knows the egress's cooldowns. Only the egress's own calls take its slots. */
@@ -153,7 +153,7 @@ export class Egress {
 
   /**
    * The names of a video's channel, by one page; none for a video that does not exist. Rejects with
-   * `UpstreamError` "throttled", or "unusable" if the page cannot be loaded or is a wall.
+   * `UpstreamError` "throttled", or "unusable" if the page cannot be loaded or says nothing of the channel.
    */
   channelOf(videoId: string, options: CallOptions): Promise<string[]> {
     const path = `/watch?v=${videoId}&hl=en&gl=US`;

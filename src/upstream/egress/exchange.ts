@@ -45,7 +45,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#head.promise;
   }
 
-  /** The complete body, decompressed. Rejects like `head`, and with `UpstreamError` if it is too large. */
+  /**
+   * The complete body, decompressed. Rejects like `head`, with the decoder's error, and with `UpstreamError`
+   * if it is too large.
+   */
   async body(): Promise<Buffer> {
     const body = await this.#body.promise;
     return Buffer.isBuffer(body) ? decoded(body, this.#decoders) : decodedStream(body, this.#decoders);

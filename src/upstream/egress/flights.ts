@@ -65,8 +65,9 @@ export class Flights {
   }
 
   /**
-   * The outcome of the call, which runs when the gate starts it. Rejects with the error of `run`, the
-   * signal's reason, or `UpstreamError` "throttled" if a cooldown is longer than `maxCooldownMs`.
+   * The outcome of the call, which runs when the gate starts it. Rejects with the error of `run` or of
+   * `beforeStart`, the signal's reason, or `UpstreamError`: "throttled" if a cooldown is longer than
+   * `maxCooldownMs`, "unusable" after `close`.
    */
   async call<T>(call: Call<T>): Promise<Answered<T>> {
     const { signal, key, lane, isPage, maxCooldownMs, beforeStart } = call;

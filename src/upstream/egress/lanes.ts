@@ -36,7 +36,7 @@ const TABLE = {
   look: { turn: 3, slots: halfButOne, isDeferrable: true },
   /** The next poll of a replay. */
   replay: { turn: 4, slots: half, isDeferrable: true },
-  /** A diagnosis, or what a video is. */
+  /** A diagnosis, the trial of an egress, or what a video is. */
   probe: { turn: 4, slots: half, isDeferrable: true },
 } satisfies Record<string, { turn: number; slots: Slots; isDeferrable: boolean }>;
 
@@ -51,7 +51,7 @@ export function isDeferrable(lane: Lane): boolean {
 
 /** The turn of a poll when others are due. */
 const AFTER_ALL = 5;
-/** The turn of a look that has waited while this many calls other than polls started: before these. */
+/** The turn of a look after this many calls other than polls since the last look: before these. */
 const LOOK_DUE = 1;
 const CALLS_BEFORE_LOOK = 4;
 /** Three polls in a row, and one other call: the least that give the polls their share. */

@@ -2,9 +2,9 @@
  * All egresses. Chooses the least loaded that works; one that is throttled or down only if none works.
  *
  * Also knows whether this instance reaches the upstream at all. It counts as cut off once it has given up a
- * room or an opening because of silence (`Silence`), until any answer. Meanwhile the breakers try, and the
- * instance takes no room from others. Silence alone does not suffice: if no other instance wants the rooms,
- * this one must read them as soon as it can.
+ * room or an opening because of silence (`Silence`) or a long cooldown, until any answer. Meanwhile the
+ * breakers try, and the instance takes no room from others. Silence alone does not suffice: if no other
+ * instance wants the rooms, this one must read them as soon as it can.
  */
 import type { Clock } from "../../base/clock.ts";
 import { ClockWitness } from "../../base/clock-witness.ts";
@@ -16,7 +16,7 @@ import { type Connections, HttpConnections } from "./connections.ts";
 import { Egress, type EgressSettings } from "./egress.ts";
 import type { EgressSpec } from "./spec.ts";
 
-/** Time limit of a call if another egress is available: shorter than usual. */
+/** Time limit of a chat call if there are several egresses: shorter than usual. */
 const MAX_CHAT_MS = 5000;
 /** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
@@ -83,7 +83,7 @@ export class EgressPool {
   }
 
   /**
-   * Every egress asks for a small page, if it does not yet, and again if that call is lost: `outMs` then
+   * Every egress asks for a small page, if it does not yet, and again if that call fails: `outMs` then
    * shows whether one reaches the upstream.
    */
   tryOut(signal: AbortSignal): void {
@@ -158,7 +158,7 @@ export class EgressPool {
   }
 
   /**
-   * Permission to search for a chat; undefined if the limit of searches is reached. If all egresses are
+   * Permission to search for a chat; undefined if the limit of searches is reached. If the best egress is
    * throttled, everybody gets it, because the search then fails at once.
    */
   takeOpening(): OpeningTurn | undefined {

@@ -23,7 +23,7 @@ import { Silence } from "./silence.ts";
 const SHORT_COOLDOWN_MS = 2000;
 /** Time between attempts of a room that finds no other egress. */
 const CHECK_MS = 1000;
-/** After this many throttled egresses in a row, the room itself may be throttled: it stays for `REST_MS`. */
+/** After this many moves without a success, the room itself may be throttled: it stays for `REST_MS`. */
 const MAX_MOVES = 2;
 /** Then it may move again, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;

@@ -1,7 +1,8 @@
 /**
  * Parses the setting that lists egresses: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, separated
- * by commas, each with an optional name (`office=direct`). Everybody may see the names, so no name has an
- * address, and a proxy's credentials stay in its URL. Also checks that local addresses are this machine's.
+ * by commas, each with an optional name (`office=direct`). Everybody may see the names, so no default name
+ * has an address, and a proxy's credentials stay in its URL. Also checks that local addresses are this
+ * machine's.
  */
 import { once } from "node:events";
 import { createServer, isIP } from "node:net";

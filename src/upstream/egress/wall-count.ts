@@ -1,7 +1,8 @@
 /**
- * The walls that an egress meets in searches for chats, and what they concern. YouTube may show a sign-in for
- * one video alone, because of its age limit. But if it shows walls for several within minutes, and no chat in
- * between, it distrusts the address. That is only reported, in the log and by a metric: no room moves for it.
+ * The walls that an egress meets in searches for chats and looks at channels, and what they concern. YouTube
+ * may show a sign-in for one video alone, because of its age limit. But if it shows walls for several within
+ * minutes, and answers no search in between, it distrusts the address. Only a metric reports this: no room
+ * moves for it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { isRefusal } from "../../protocol/errors.ts";

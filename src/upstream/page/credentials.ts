@@ -9,7 +9,7 @@ export interface Credentials {
   /** Empty if the upstream names none. An empty key is not sent. */
   apiKey: string;
   clientVersion: string;
-  /** Identifies the anonymous visitor in page loads and chat calls. */
+  /** Identifies the anonymous visitor in chat calls and in `next`. */
   visitorData?: string;
 }
 

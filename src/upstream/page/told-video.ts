@@ -49,7 +49,10 @@ export function toldVideo(
   );
 }
 
-/** The facts once a later page has shown these: it adds and corrects, and takes none away. */
+/**
+ * The facts once a later page has shown these: it adds and corrects, and takes none away, except those of a
+ * channel with another id.
+ */
 export function mergedFacts(known: VideoFacts, told: VideoFacts): VideoFacts {
   if (!told.channel) return { ...known, ...told };
   const isOther = told.channel.id !== undefined && told.channel.id !== known.channel?.id;

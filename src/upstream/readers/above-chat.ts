@@ -1,6 +1,6 @@
 /**
- * The banners above a chat until they are removed, and its polls until they are closed. Read from the
- * messages alone, of a room or of a page.
+ * The messages of type `banner` above a chat until they are removed, and its polls until they are closed.
+ * Read from the messages alone, of a room or of a page.
  */
 import type { Message } from "../../protocol/message.ts";
 import { removedBanner } from "./banner.ts";

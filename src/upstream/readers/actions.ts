@@ -34,7 +34,7 @@ import type { TimeOfDay } from "./timestamp.ts";
 
 const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
-/** Maximum number of kinds and reasons that one call counts by name; the others count as `OTHER_KINDS`. */
+/** One call counts fewer kinds and reasons than this by name; the others count as `OTHER_KINDS`. */
 const MAX_KINDS_OF_CALL = 50;
 /** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";

@@ -13,7 +13,7 @@ import type { ActionTime, Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
 import { linkUrl } from "./url.ts";
 
-/** The types that only banners hold. Any other type is a pinned item of the chat. */
+/** The types of contents that are banners themselves. Any other type is a pinned item of the chat. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);
 
 export const banner: Reader = (action, context) => {
@@ -62,7 +62,7 @@ export function removedBanner(actionId: string, moment: ActionTime): Message {
   return event(`banner_removed:${actionId}`, moment, { type: "banner_removed", parts: [] });
 }
 
-/** A button that leads to a video sends viewers there. Without one, viewers arrived from elsewhere. */
+/** A button that leads to a video sends viewers there. With another button, they came from elsewhere. */
 export const raid: Reader = (redirect, context) => {
   const command = dig(redirect, "inlineActionButton", "buttonRenderer", "command");
   const watch = asObject(dig(command, "watchEndpoint"));

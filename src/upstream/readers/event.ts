@@ -1,6 +1,6 @@
 /**
- * Creates the message of an event: the fields of every kind, filled from the reader's content. Ids that are
- * not the upstream's own are composed here, and are the same each time an event is read.
+ * Creates the message of an event: the fields of every kind, filled from the reader's content. The readers
+ * compose ids that are not the upstream's own; these are the same each time an event is read.
  */
 import { createHash } from "node:crypto";
 import { addDefined, asString } from "../../base/json.ts";
@@ -32,7 +32,7 @@ export type Content = {
 /** Author and time of an event. */
 export interface Authorship {
   author?: string;
-  /** The upstream's text of the time. If "" or absent, it is derived from `usec`. */
+  /** The upstream's text of the time. If "" or absent, it is a replay's offset, or derived from `usec`. */
   shownTime?: string;
   /** Microseconds since 1970; absent: the time of receipt. */
   usec?: number | undefined;
