@@ -1,7 +1,7 @@
 /**
  * The index of authors: which of them said something in which thousand cursors of a room. Counting writes it,
- * with the totals and in the same commit, so no append waits for it. A search skips the blocks in which the
- * author said nothing, and reads the others, and all that is not counted yet.
+ * with the totals and in the same commit, so only an append that blanks messages waits for it. A search skips
+ * the blocks in which the author said nothing, and reads the others, and all that is not counted yet.
  */
 import { hash } from "node:crypto";
 
@@ -73,7 +73,7 @@ export function blocksFor(
 /**
  * The next place at which a search must read: the messages before it (after it, if `isNewest`) are none that
  * it looks for. `counted`: the cursor up to which the room is counted. `found`: the key of the first (last)
- * of its blocks that has the author's mark, if one has.
+ * of its blocks that has the author's mark or `FOUND_BY_ALL`, if one has.
  */
 export function placeFor(
   search: Omit<AuthorSearch, "authorId">,

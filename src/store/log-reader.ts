@@ -12,7 +12,7 @@ interface ReadableLog extends Pick<Store, "read" | "readTypes"> {
   getRoom(key: ChatKey): Promise<Pick<RoomRecord, "base" | "floor"> | undefined>;
 }
 
-/** The error of a log that leaves messages out which are still stored: those after `after` up to `before`. */
+/** The error of a log that leaves out the messages after `after` up to `before`. */
 export function skips(key: ChatKey, after: number, before: number): Error {
   return new Error(`the store skips from cursor ${after} to ${before} in room ${key}`);
 }

@@ -100,7 +100,10 @@ export async function openStore(
   }
 }
 
-/** As `openStore`; the message of a `StoreOpenError` begins with the `name` of the setting or flag. */
+/**
+ * As `openStore`. In place of a `StoreOpenError`, it rejects with an `Error` whose message begins with the
+ * `name` of the setting or flag.
+ */
 export async function openNamedStore(name: string, ...args: Parameters<typeof openStore>) {
   return openStore(...args).catch((error) => {
     throw error instanceof StoreOpenError ? new Error(`${name}: ${error.message}`, { cause: error }) : error;

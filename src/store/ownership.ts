@@ -6,7 +6,7 @@ import type { ChatKey } from "../protocol/chat-key.ts";
 import type { Claim, RoomRecord } from "./port.ts";
 import { isUnavailable, StoreError } from "./store-error.ts";
 
-/** How long an instance keeps a room at least before it has too many, so that no room goes back and forth. */
+/** An instance that has too many rooms keeps each at least this long, so that no room goes back and forth. */
 export const SETTLED_MS = 10_000;
 
 export interface Ownership {
@@ -29,7 +29,7 @@ export interface Ownership {
 
   /**
    * Yields open rooms without an owner that count as watched; after a start also those that were read within
-   * `graceMs`. Ends with the signal.
+   * `graceMs`. Ends with the signal at the latest.
    */
   orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly ChatKey[]>;
 
@@ -37,8 +37,8 @@ export interface Ownership {
   setViewers(key: ChatKey, viewers: number): void;
 
   /**
-   * How long a room still counts as watched if no viewer is left, in milliseconds; 0 if nobody has watched it
-   * for the grace time. Rejects with `StoreError` "unavailable".
+   * How long a room still counts as watched if no viewer is left, in milliseconds. 0 if nobody watches it; in
+   * a shared store, if nobody has watched it for the grace time. Rejects with `StoreError` "unavailable".
    */
   watchedForMs(key: ChatKey): Promise<number>;
 
@@ -134,8 +134,8 @@ interface LocalRooms {
 }
 
 /**
- * The ownership in a store of one process. A hold lasts until the room is taken again, a write is fenced, the
- * room has ended, or the store is closed.
+ * The ownership in a store of one process. A hold lasts until it is given back, the room is taken again or
+ * has ended, a write is fenced, or the store is closed.
  */
 export class LocalOwnership implements Ownership {
   readonly #rooms: LocalRooms;

@@ -20,7 +20,7 @@ export interface RoomRecord {
   base: number;
   floor: number;
   head: number;
-  /** The poller's state, as JSON text. Others read only its `absence` (`facts.ts`). */
+  /** The poller's state, as JSON text (`checkpoint.ts`). The store reads only its `absence` (`facts.ts`). */
   checkpoint: string;
   /** The time since the last append, in milliseconds, by the store's clock. */
   readAgoMs: number;
@@ -128,8 +128,9 @@ export interface Store {
   ): Promise<StoredMessage[]>;
 
   /**
-   * Closes the room until the next owner's first append. The claim ends with it. Rejects as `append` does.
-   * Finishing twice is "fenced", so after an unknown outcome, read the room to see whether it is finished.
+   * Closes the room until the next owner's first append. The claim ends with it. A release only frees the
+   * room while another instance has viewers of it. Rejects as `append` does. Finishing twice is "fenced", so
+   * after an unknown outcome, read the room to see whether it is finished.
    */
   finish(claim: Claim, end: RoomEnd): Promise<void>;
 
@@ -237,7 +238,10 @@ export interface Store {
   /** The approximate size of the store, in bytes. */
   sizeBytes(): Promise<number>;
 
-  /** Waits for operations that have begun, then releases everything. Every later call is "unavailable". */
+  /**
+   * Waits for a limited time for operations that have begun, then releases everything. Every later call is
+   * "unavailable".
+   */
   close(): Promise<void>;
 }
 
@@ -258,8 +262,8 @@ export interface Retention {
    * that died, are deleted too, even if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
-   * than `limit` means that nothing is left to delete. `now`: the store's time, from `age`, once somebody has
-   * checked it; by default that of the call.
+   * than `limit` means that nothing is left to delete, or that another instance deletes now. `now`: the
+   * store's time, from `age`, once somebody has checked it; by default that of the call.
    */
   prune(keptMs: number, limit: number, now?: number): Promise<number>;
 }

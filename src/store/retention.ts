@@ -1,7 +1,7 @@
 /**
  * Deletes messages that are older than the retention, in rounds of steps that are small enough not to delay
  * appends. After a failure of the store, the next round tries again. Deleted messages cannot be brought back,
- * so a round deletes only while a witness agrees with the store's clock. The stores choose the rooms and
+ * so a round deletes some only while a witness agrees with the store's clock. The stores choose the rooms and
  * messages of a step: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */
 import type { Clock } from "../base/clock.ts";

@@ -1,5 +1,5 @@
 /**
- * A message in the log. It is encoded once, when it is stored; from then on, the service handles only this
+ * A message in the log. It is encoded once, when it is stored; from then on, the service passes it on in this
  * form.
  */
 import { asString, dig, parseJson } from "../base/json.ts";

@@ -1,7 +1,7 @@
 /**
  * The rows of a store, read strictly: a damaged one is reported, and affects no other row. In place of a
  * damaged message, viewers get a `gap` under its cursor. It is stored only where messages are blanked
- * (`blanking.ts`).
+ * (`blanking.ts`), and by an import of an export that has it.
  */
 import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../base/json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";

@@ -13,7 +13,7 @@ import { blockKey, blockOf, FOUND_BY_ALL, MARK_LENGTH, marksIn } from "./author-
 import { isBlank, type StoredMessage } from "./stored-message.ts";
 import { isSound } from "./strict-rows.ts";
 
-/** Payments by currency, in thousandths, because no currency has more decimals. */
+/** Payments by currency, in thousandths, because no amount has more decimals. */
 export type Sums = Record<string, { count: number; thousandths: string }>;
 
 export interface Totals {
@@ -121,8 +121,8 @@ export function sumOf(thousandths: string): number {
 }
 
 /**
- * Reads what the totals depend on. A message that cannot be read counts for its times alone. `base`: that of
- * the room, as the cursors are counted.
+ * Reads what the totals depend on. A damaged message counts for its times, and for the fields that can be
+ * read. `base`: that of the room, as the cursors are counted.
  */
 export function readBatch(messages: readonly TallyMessage[], base: number): TallyBatch {
   const counted = messages.map((message) => read(message, base));

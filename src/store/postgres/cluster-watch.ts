@@ -117,7 +117,8 @@ export class ClusterWatch {
 
   /**
    * Moves all rooms, with their messages, to cursors that no client can hold, if the server or its history
-   * has changed: the new history may lack cursors that were sent. Rejects with `StoreError` "unavailable".
+   * has changed: the new history may lack cursors that were sent. With `isSynchronous` it lacks none, and the
+   * rooms stay. Rejects with `StoreError` "unavailable".
    */
   async adoptLineage(): Promise<void> {
     const { connections, health, isSynchronous, telemetry } = this.#parts;

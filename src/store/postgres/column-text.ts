@@ -1,6 +1,6 @@
 /**
  * Text as PostgreSQL stores it: UTF-8 without lone surrogates and without NUL. A NUL is escaped, so every
- * text is read back unchanged. Text without control characters, such as JSON, is stored as it is.
+ * well-formed text is read back unchanged. If it has no control characters, as JSON, it is stored as it is.
  */
 
 const ESCAPED = { "\0": "\u00010", "\u0001": "\u00011" } as const;

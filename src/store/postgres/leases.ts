@@ -21,7 +21,7 @@ import type { Database } from "./pools.ts";
 import { SQL, type TakenRow, toRecord } from "./postgres-tables.ts";
 import type { ViewerCounts } from "./viewer-counts.ts";
 
-/** How long before its end a lease counts as over: a call may start just before the proof expires. */
+/** The maximum time by which a lease counts as over early: a call may start just before the proof expires. */
 const MARGIN_MS = 2000;
 const RENEWALS_PER_LEASE = 3;
 

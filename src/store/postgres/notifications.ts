@@ -162,7 +162,7 @@ export class Notifications {
   }
 }
 
-/** Joins the texts into as few payloads as possible. */
+/** Joins the texts, in their order, into payloads that PostgreSQL accepts. */
 function packed(texts: readonly string[]): string[] {
   const payloads: string[] = [];
   let last = "";

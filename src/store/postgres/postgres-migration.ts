@@ -17,7 +17,7 @@ import { MIGRATION_TABLE, migrateSchema } from "./postgres-schema.ts";
 import { ms, toMessage } from "./postgres-tables.ts";
 import { TALLIED, TALLY_ITEM } from "./postgres-tallies.ts";
 
-/** The listening connection of a running instance is never silent for this long. */
+/** While notifications arrive, an instance's listening connection is never silent for this long. */
 const SILENT_AFTER_S = 5;
 
 /** The columns of a room that are copied, with their types. A `time` is moved in wall milliseconds. */

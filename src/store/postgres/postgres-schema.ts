@@ -159,9 +159,9 @@ export const SCHEMA_VERSION = schemaOf(STEPS);
 
 /**
  * Brings the database to this program's schema, in one transaction on a connection of its own, and resolves
- * to the schema that it has. `upgrade` plays each step of an older one. Throws
- * `StoreError` if this program cannot use a newer schema, if no step leads from an older one, or if the
- * database is `half` of a migration and that is refused; otherwise the errors of PostgreSQL.
+ * to the schema that it has. `upgrade` plays each step of an older one. Throws `StoreError` if this program
+ * cannot use the encoding or a newer schema, if no step leads from an older one, or if the database is `half`
+ * of a migration and that is refused; otherwise the errors of PostgreSQL.
  */
 export async function migrateSchema(
   client: Client,

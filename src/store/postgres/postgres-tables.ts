@@ -149,7 +149,7 @@ export const SQL = {
 export type RoomRow = Omit<RoomRecord, "end"> & { end: string | null };
 export type SummaryRow = Omit<RoomSummary, "end"> & { end: string | null };
 
-/** The result of `take`; all columns except `is_same` are null if the room was not taken. */
+/** The result of `take`; all columns except `is_same` and `now` are null if the room was not taken. */
 export type TakenRow = { is_same: boolean; now: number } & (
   | { epoch: null }
   | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })

@@ -164,7 +164,7 @@ export class Tallies {
     return rooms.length < limit ? undefined : done;
   }
 
-  /** Begins no statement any more. */
+  /** Begins no further count. */
   close(): void {
     this.#isClosed = true;
   }

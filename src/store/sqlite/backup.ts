@@ -18,7 +18,7 @@ const BUSY_TIMEOUT_MS = 10_000;
 const HEADER_BYTES = 100;
 const APPLICATION_ID_OFFSET = 68;
 
-/** The files that SQLite and the service keep next to the store's file. */
+/** The endings of the store's file, and of those that SQLite and the service keep next to it. */
 const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
 
 /**

@@ -84,7 +84,7 @@ export class Rounds {
   readonly #file: StoreFile;
   readonly #reads: OperationRequest[] = [];
   readonly #writes: OperationRequest[] = [];
-  /** Set by a failure of SQLite; the connection is then closed after the round. */
+  /** Set by any failure but a `StoreError`; the connection is then closed after the round. */
   #isSuspect = false;
 
   constructor(file: StoreFile) {

@@ -1,6 +1,6 @@
 /**
  * The store's operations in the caller's process, without a thread, and the store in memory, which runs on
- * it. It groups calls into rounds as the thread does, and lets the event loop run between two rounds.
+ * it. It groups calls into rounds as the thread does, and its `pause` may let the event loop run between two.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { ClockWitness } from "../../base/clock-witness.ts";

@@ -51,11 +51,11 @@ const SQL = {
     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
 } as const;
 
-/** The operation of `Retention`. */
+/** The operations of `Retention` and `SizeLimited`. */
 export function pruningOn(database: DatabaseSync, tallies: Tallies) {
   const sql = prepared(database, SQL);
 
-  /** Deletes the room with its last message, unless it `stays`. */
+  /** Deletes the room's messages up to a cursor, and the room with its last message, unless it `stays`. */
   function deleteUpTo({ rowid, head }: Room, upTo: number, stays = false): void {
     if (upTo < head || stays) {
       tallies.count(rowid, upTo, Number.MAX_SAFE_INTEGER);

@@ -21,7 +21,7 @@ import { prepared } from "./sqlite-schema.ts";
 
 const ITEM = "select key, author, first, payment, authors from tally_item where room = ?";
 
-/** The blocks with the author's mark, among those with these keys. */
+/** The blocks with the author's mark, or with that of all, among those with these keys. */
 const FOUND_BLOCK = `select key from tally_item where room = :room and key >= :first and key <= :last
   and (instr(authors, :mark) > 0 or ${IS_FOUND_BY_ALL})`;
 

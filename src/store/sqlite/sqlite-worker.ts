@@ -1,5 +1,5 @@
 /**
- * The store's thread. In a running service, only this thread touches the store file. It executes all
+ * The store's thread. In a running service, only this thread opens the store file. It executes all
  * waiting calls together, in rounds.
  */
 import { existsSync, mkdirSync } from "node:fs";
