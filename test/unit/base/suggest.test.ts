@@ -1,3 +1,4 @@
+/** Which words are taken for slips of which others. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isOneSlip } from "../../../src/base/suggest.ts";
