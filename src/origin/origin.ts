@@ -209,8 +209,11 @@ export class Origin {
     const cut = new AbortController();
     const over = AbortSignal.any([signal, cut.signal]);
     const path = `/v1/stream?${new URLSearchParams(query)}`;
-    const answer = await this.#reached(over, () => this.#connections.stream({ path, headers }, over));
-    if (answer.statusCode !== 200) throw await refusal(answer);
+    const answer = await this.#reached(over, async () => {
+      const begun = await this.#connections.stream({ path, headers }, over);
+      if (begun.statusCode !== 200) throw await refusal(begun);
+      return begun;
+    });
     this.#openStreams += 1;
     cut.signal.addEventListener("abort", () => {
       this.#openStreams -= 1;

@@ -112,6 +112,20 @@ it("the words of an origin's refusal are whole, wherever their bytes are cut", a
   await assert.rejects(origin.messagesAfter(VIDEO, 0, 100), /Der Chat – er ist aus/);
 });
 
+it("an origin whose refusal breaks off is away", async () => {
+  const body = Readable.from(
+    (async function* () {
+      yield Buffer.from('{"code":"STORE');
+      throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    })(),
+  );
+  const stream = async () => ({ statusCode: 503, headers: {}, body });
+  const origin = new Origin("", { stream } as unknown as OriginHttpConnections, systemClock, 1000);
+  const { signal } = new AbortController();
+  const away = { name: "OriginAwayError", message: /read ECONNRESET/ };
+  await assert.rejects(origin.channel("@channel", signal), away);
+});
+
 it("an edge stays ready while its origin is silent for a shorter time than ten seconds, whenever that begins", async () => {
   const relay = new VirtualRelay();
   const { life, line } = await virtualEdge(relay);
