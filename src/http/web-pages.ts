@@ -12,7 +12,7 @@ import { PICTURE_HOSTS } from "../protocol/picture-hosts.ts";
 import { WATCH } from "../protocol/rights.ts";
 import { homeFrom } from "./chat-links.ts";
 import { nothingAt, pathOf } from "./error-answers.ts";
-import { isKnown, varyBy } from "./negotiation.ts";
+import { acceptsGzip, isKnown, varyBy } from "./negotiation.ts";
 import { pageFiles } from "./page-files.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -201,6 +201,6 @@ function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyRepl
   varyBy(reply, "Accept-Encoding");
   if (isKnown(file.etag, headers["if-none-match"])) return reply.code(304).send();
   reply.type(file.type);
-  if (!/\bgzip\b/.test(String(headers["accept-encoding"] ?? ""))) return reply.send(file.body);
+  if (!acceptsGzip(headers["accept-encoding"]?.toString())) return reply.send(file.body);
   return reply.header("content-encoding", "gzip").send(file.zipped);
 }
