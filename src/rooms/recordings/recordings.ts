@@ -20,7 +20,7 @@ const REPORT_MS = 5000;
 /** An instance that has not reported for this long no longer runs its recordings. */
 const RUN_MS = 3 * REPORT_MS;
 
-/** Whether a recording in this state has no open chat, and will need one. */
+/** Whether a recording in this state has no open chat, and will need one, unless its room waits for it. */
 const IS_UNOPENED = { waiting: true, failed: true, recording: false, ended: false } as const satisfies Record<
   RecordingReport["state"],
   boolean
@@ -86,11 +86,17 @@ export class Recordings {
     }
   }
 
-  /** The number of recordings that this instance runs whose chats are not open. */
+  /** The number of recordings that this instance runs whose chats have no room. */
   get #unopened(): number {
     let count = 0;
-    for (const { report } of this.#running.values()) if (IS_UNOPENED[report.state]) count += 1;
+    for (const { report } of this.#running.values())
+      if (IS_UNOPENED[report.state] && !this.#hasRoom(report)) count += 1;
     return count;
+  }
+
+  #hasRoom({ videoId }: RecordingReport): boolean {
+    const room = videoId === null ? undefined : this.#parts.rooms.roomOf(videoId);
+    return room !== undefined && room.end === undefined;
   }
 
   /** Rejects with `RelayError` STORE_UNAVAILABLE, as `put` and `delete` do. */

@@ -223,3 +223,16 @@ describe("the list of recordings", () => {
     assert.equal(clock.pending(REPORT_MS), 0);
   });
 });
+
+it("a recording whose room waits for its chat keeps no second room for it", async () => {
+  const { relay, now } = recorded(VIDEO, { settings: { RELAY_MAX_ROOMS: "2" } });
+  const chat = relay.upstream.chat(VIDEO, CHAT);
+  chat.say(1);
+  relay.upstream.chat("stranger-01", CHAT).say(1);
+  await relay.advance(MINUTE);
+  chat.change({ kind: "off" });
+  await relay.advance(MINUTE);
+  assert.equal((await now()).state, "waiting");
+  const viewer = await relay.enter({ videoId: "stranger-01", address: "192.0.2.1" });
+  await viewer.untilMessages(1);
+});
