@@ -87,7 +87,8 @@ export class HttpConnections implements Connections {
   proxyOf(hostname: string): string | undefined {
     const spec = this.#spec;
     if (spec.kind === "address" || (spec.kind === "direct" && LOOPBACK.test(hostname))) return undefined;
-    const { https_proxy, HTTPS_PROXY, http_proxy, HTTP_PROXY } = process.env;
+    const { https_proxy, HTTPS_PROXY, http_proxy, HTTP_PROXY, no_proxy, NO_PROXY } = process.env;
+    if (spec.kind === "direct" && isExcepted(hostname, no_proxy ?? NO_PROXY ?? "")) return undefined;
     const text = spec.kind === "proxy" ? spec.url : (https_proxy ?? HTTPS_PROXY ?? http_proxy ?? HTTP_PROXY);
     const url = proxyUrl(text ?? "");
     return url && `${url.protocol}//${url.host}`;
@@ -113,6 +114,22 @@ export class HttpConnections implements Connections {
     const { inner, outer } = await this.#dispatchers;
     await Promise.all([inner.destroy(), outer.destroy()]);
   }
+}
+
+/**
+ * Whether a list like `NO_PROXY` excepts the host, as undici reads it: an entry excepts its subdomains, too;
+ * with `*.`, it excepts these alone; `*` excepts all.
+ */
+function isExcepted(hostname: string, list: string): boolean {
+  return list
+    .toLowerCase()
+    .split(/[,\s]+/)
+    .map((entry) => entry.replace(/:443$/, ""))
+    .some((entry) => {
+      const name = entry.replace(/^\*?\./, "");
+      if (name === "" || name === "*") return name === "*";
+      return hostname.endsWith(`.${name}`) || (hostname === name && !entry.startsWith("*"));
+    });
 }
 
 /** Refuses at the start what undici would refuse at the first call. */
