@@ -165,7 +165,7 @@ export interface Store {
 
   /**
    * All matching messages, in any order. The author is `authorId` in the details. Damaged messages that may
-   * be of the author are found, too.
+   * be of the author are found, too; in PostgreSQL only if their details still contain the id.
    */
   find(key: ChatKey, by: MessageSearch): Promise<StoredMessage[]>;
 
