@@ -38,6 +38,8 @@ const FIRST_WAIT_MS = 3000;
 const MAX_WAIT_MS = 30_000;
 /** The longest wait for an answer: a room is opened, and a long poll waits. */
 const PATIENCE_MS = 120_000;
+/** Maximum time from a page to the next request for one. */
+const MAX_PAUSE_MS = 5000;
 
 /** An answer, or an event `control` with the data before it. */
 export interface LogReply {
@@ -91,6 +93,8 @@ export class LogReader implements Watcher {
   #hasEnded = false;
   /** The code with which it was refused last. */
   #refusal = "";
+  /** When it was last answered up to the head that its room had when it asked. */
+  #reachedAt = Number.NEGATIVE_INFINITY;
   /** Where the log was closed, and the base of the store that said so. */
   #closed: { next: string; base: number | undefined } | undefined;
 
@@ -120,9 +124,11 @@ export class LogReader implements Watcher {
       const offset = this.#offset();
       this.host = this.#parts.host();
       journal.count(`log requests by ${way}`);
+      const { head = 0 } = this.#parts.room;
       const isAnswered = this.host?.life !== undefined && (await this.#read(offset, way));
+      if (isAnswered && Number(this.#next) >= head) this.#reachedAt = scheduler.monotonic();
       if (isAnswered) {
-        const pauseMs = way === "pages" ? 1000 + 4000 * random.next() : 1;
+        const pauseMs = way === "pages" ? 1000 + (MAX_PAUSE_MS - 1000) * random.next() : 1;
         await scheduler.sleep(this.#hasEnded ? random.next() * 120_000 : pauseMs);
       } else await scheduler.sleep(waitMs * (0.5 + random.next()));
       waitMs = isAnswered ? FIRST_WAIT_MS : Math.min(MAX_WAIT_MS, 2 * waitMs);
@@ -311,11 +317,17 @@ export class LogReader implements Watcher {
     const isRefused = this.#refusal === "NO_LIVE_CHAT" || (named && this.#refusal === "NOT_STORED");
     const isTold = this.#hasEnded || way === "pages" || isRefused;
     if (isOver) return isTold ? undefined : { room, what: `is not told the end: ${this.#refusal}` };
-    if (this.#chat.isUpToDate) return undefined;
+    if (this.#chat.isUpToDate || this.#pauses) return undefined;
     return {
       room,
       what: `reads the log by ${way} at ${this.#chat.cursor} of ${room.head}: ${this.#refusal}`,
     };
+  }
+
+  /** Whether it had everything when it last asked for a page, and a chat that goes on has more by now. */
+  get #pauses(): boolean {
+    const { way, scheduler } = this.#parts;
+    return way === "pages" && scheduler.monotonic() - this.#reachedAt <= MAX_PAUSE_MS;
   }
 
   #violate(what: string, promise: Promised = "stream"): void {
