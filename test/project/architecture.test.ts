@@ -22,6 +22,7 @@ const isTested = (title: string) =>
   TESTS.some((source) =>
     [`"${title}"`, `\`${title}\``, `\`${title}\${`, `\`${title}: \${`].some((text) => source.includes(text)),
   );
+
 /** The code's text, with the lines of its comments joined. */
 const wordsOf = (file: string) => readFileSync(join(ROOT, file), "utf8").replace(/\s*\n\s*(\*|\/\/) /g, " ");
 

@@ -82,16 +82,12 @@ const product = { title: "Enamel mug", price: "$12.00", vendorName: "Made-up Sho
 
 /** The gap that a room whose last cursor is `head` writes at its end. */
 export function gapAfter(head: number): Message {
-  const [sinceMs, untilMs] = ["2026-01-02T15:01:00Z", "2026-01-02T15:04:05Z"].map(Date.parse) as [
-    number,
-    number,
-  ];
+  const [sinceMs, untilMs] = [Date.parse("2026-01-02T15:01:00Z"), Date.parse("2026-01-02T15:04:05Z")];
   const suspectedGap: Gap = { sinceMs, untilMs, reason: "unreachable" };
   const room = { head, held: new Map(), gap: undefined, above: new Map() };
   const moment = { receivedAt: untilMs, timeOfDay: UTC, offsetMs: undefined };
   const { messages } = showGaps([{ items: [], suspectedGap, isLast: true }], [], room, moment);
-  const [gap] = messages;
-  return gap ?? assert.fail("the room writes no gap");
+  return messages[0] ?? assert.fail("the room writes no gap");
 }
 
 /** The types as which something of the upstream is read. */

@@ -35,9 +35,10 @@ const EXCEPTIONS: [list: string, hostname: string, isProxied: boolean][] = [
 
 for (const [list, hostname, isProxied] of EXCEPTIONS) {
   it(`asks ${hostname} ${isProxied ? "through the proxy" : "itself"} with NO_PROXY="${list}"`, (t) => {
-    const { HTTPS_PROXY, NO_PROXY } = process.env;
-    t.after(() => restore({ HTTPS_PROXY, NO_PROXY }));
-    restore({ HTTPS_PROXY: "http://proxy.test:3128", NO_PROXY: list });
+    const { https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
+    t.after(() => setEnv({ https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY }));
+    setEnv({ https_proxy: undefined, no_proxy: undefined }); // which go before the others
+    setEnv({ HTTPS_PROXY: "http://proxy.test:3128", NO_PROXY: list });
     const connections = new HttpConnections({
       name: "direct",
       key: "direct",
@@ -48,7 +49,7 @@ for (const [list, hostname, isProxied] of EXCEPTIONS) {
   });
 }
 
-function restore(env: Record<string, string | undefined>): void {
+function setEnv(env: Record<string, string | undefined>): void {
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) delete process.env[name];
     else process.env[name] = value;
