@@ -5,13 +5,11 @@ import { existsSync } from "node:fs";
 import module from "node:module";
 import { dirname } from "node:path";
 import { setFlagsFromString } from "node:v8";
+import { ENGINE_OPTIONS } from "./engine-options.js";
 
 // Before anything else is loaded: Node.js would open its debugger at this signal, to every user of the machine.
 process.on("SIGUSR1", () => {});
-// src/cli/garbage-collections.ts says why.
-setFlagsFromString("--heap-growing-percent=50");
-setFlagsFromString("--no-flush-bytecode");
-if (Number.parseInt(process.versions.node, 10) >= 26) setFlagsFromString("--memory-reducer-delay-ms=60000");
+for (const option of ENGINE_OPTIONS) setFlagsFromString(option);
 // In the system's folder for temporary files: a start takes half the time and less memory where it is not the first.
 // Threads and processes that this one starts find it in the environment.
 const { directory } = module.enableCompileCache();

@@ -35,7 +35,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 /**
  * The modules that a service loads before it is asked for anything: its own, of packages, of the thread.
  */
-const MODULES_AT_REST = 708;
+const MODULES_AT_REST = 709;
 /**
  * undici, PostgreSQL, an edge, the demo, compilers, locales, and Node's `fetch` behind `import`s of
  * `node:http`.

@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ENGINE_OPTIONS } from "#engine-options";
 import { ASSETS, companions } from "../../src/cli/companions.ts";
-import { ENGINE_OPTIONS } from "../../src/cli/garbage-collections.ts";
 import { bundleOneFile, ROOT } from "./bundle.ts";
 
 /** The platforms, with the npm package that has their Node. */

@@ -1,11 +1,9 @@
 /** When a service collects its garbage: after its start, and after a quiet minute in which it has grown. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { getHeapStatistics } from "node:v8";
 import { systemClock } from "../../../src/base/clock.ts";
 import {
-  ENGINE_OPTIONS,
   type Engine,
   GROWN_BYTES,
   QUIET_MS,
@@ -104,18 +102,6 @@ describe("a full collection", () => {
     state.heapBytes += GROWN_BYTES;
     await clock.advance(1000);
     assert.equal(state.collections.length, 2);
-  });
-
-  it("finds the options of the engine set by the program, before it loads anything", () => {
-    const program = readFileSync(new URL("../../../bin/livechat-relay.js", import.meta.url), "utf8");
-    const options = program.matchAll(/^(?:if \(.+ >= (\d+)\) )?setFlagsFromString\("(.+)"\);$/gm);
-    const known = [...options].filter(
-      ([, since = 0]) => Number.parseInt(process.versions.node, 10) >= Number(since),
-    );
-    assert.deepEqual(
-      known.map(([, , option]) => option),
-      ENGINE_OPTIONS,
-    );
   });
 
   it("of the real engine frees what nothing refers to any more", async () => {
