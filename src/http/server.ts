@@ -122,56 +122,12 @@ interface OwnSource {
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, channels, videoChannels, source, telemetry, clock, isBlanking, subjects } = served;
-  const { timeouts, answers = ANSWER_LIMITS } = settings;
+  const { rooms, channels, videoChannels, source, telemetry, clock, isBlanking } = served;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const inFlight = new InFlightRequests();
-  const rawErrors = new RawErrors(clock, telemetry, inFlight, corsHeaders(settings.cors, undefined));
-  const app = fastify({
-    bodyLimit: MAX_BODY_BYTES,
-    forceCloseConnections: true,
-    trustProxy: (_address, hop) => hop < settings.trustedProxies,
-    clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
-    serverFactory: (handle) => httpServer(inFlight.listener(inTurns(handle as RequestListener)), timeouts),
-    rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
-    routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
-    schemaController: { compilersFactory },
-    frameworkErrors: (error, { url, headers }, reply) => {
-      reply.headers({ ...logGuards(url), ...corsHeaders(settings.cors, headers.origin) });
-      answerUnroutable(error, reply as FastifyReply, telemetry);
-    },
-  });
-  rawErrors.watch(app.server);
-  boundConnections(app.server, settings.maxConnections, telemetry);
-  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  app.setReplySerializer(wireJson); // for errors, which have no schema
-  answerErrors(app, telemetry, clock, notFoundPage(settings));
-  if (settings.isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
-  guardLogs(app);
-  allowOrigins(app, settings.cors);
-  boundRequests(app);
-  boundUnreadResponses(app, answers);
-  if (
-    settings.trustedProxies === 0 &&
-    Number.isFinite(settings.maxViewersPerAddress) &&
-    !settings.isForWorkers
-  )
-    noticeProxy(app, telemetry);
-  if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
-  refuseUnserved(app, access);
-  access.guard(app);
-  app.addHook("onRoute", ({ url }) => assertBounded(url));
+  const app = boundServer(inFlight, served, settings);
+  guardRequests(app, access, served, settings);
   describeApi(app);
-  const addresses = settings.isForWorkers
-    ? { take: () => rooms.exempt() }
-    : new AddressLimit(settings.maxViewersPerAddress);
-  const handsOver = await handOverWorks();
-  if (!handsOver) telemetry.viewers.notHandedOver();
-  const { stopped } = rooms;
-  const backpressure = new Backpressure({ clock, telemetry }, answers.stallMs, stopped);
-  // Its sockets were taken from the server, so the server's own close would wait for them.
-  app.addHook("preClose", async () => backpressure.close());
-  const expiries = new Expiries({ clock, telemetry }, stopped);
   const streamParts = {
     rooms,
     channels,
@@ -179,9 +135,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     clock,
     telemetry,
     inFlight,
-    backpressure,
-    handsOver,
-    viewerPlaces: new ViewerPlaces(addresses, expiries, subjects),
+    ...(await streamBounds(app, served, settings)),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };
@@ -199,6 +153,74 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   healthRoutes(app, { rooms, telemetry, group: settings.group, isBlanking, hasMetrics: settings.hasMetrics });
   pageRoutes(app, settings);
   return app;
+}
+
+/** A server without routes, whose connections and errors are bounded and counted. */
+function boundServer(
+  inFlight: InFlightRequests,
+  { telemetry, clock }: Served,
+  settings: HttpSettings,
+): FastifyInstance {
+  const { cors, trustedProxies, timeouts } = settings;
+  const rawErrors = new RawErrors(clock, telemetry, inFlight, corsHeaders(cors, undefined));
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    trustProxy: (_address, hop) => hop < trustedProxies,
+    clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
+    serverFactory: (handle) => httpServer(inFlight.listener(inTurns(handle as RequestListener)), timeouts),
+    rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
+    routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
+    schemaController: { compilersFactory },
+    frameworkErrors: (error, { url, headers }, reply) => {
+      reply.headers({ ...logGuards(url), ...corsHeaders(cors, headers.origin) });
+      answerUnroutable(error, reply as FastifyReply, telemetry);
+    },
+  });
+  rawErrors.watch(app.server);
+  boundConnections(app.server, settings.maxConnections, telemetry);
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  app.setReplySerializer(wireJson); // for errors, which have no schema
+  answerErrors(app, telemetry, clock, notFoundPage(settings));
+  return app;
+}
+
+/** Adds what each request passes before its route, in this order: its bounds, and whether it may ask. */
+function guardRequests(
+  app: FastifyInstance,
+  access: Access,
+  { source, telemetry }: Served,
+  settings: HttpSettings,
+): void {
+  const { isForWorkers, trustedProxies, maxViewersPerAddress } = settings;
+  if (isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
+  guardLogs(app);
+  allowOrigins(app, settings.cors);
+  boundRequests(app);
+  boundUnreadResponses(app, settings.answers ?? ANSWER_LIMITS);
+  const countsAddresses = Number.isFinite(maxViewersPerAddress) && !isForWorkers;
+  if (countsAddresses && trustedProxies === 0) noticeProxy(app, telemetry);
+  if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
+  refuseUnserved(app, access);
+  access.guard(app);
+  app.addHook("onRoute", ({ url }) => assertBounded(url));
+}
+
+/** What bounds the streams of all routes together: their unread bytes, their number, and their time. */
+async function streamBounds(
+  app: FastifyInstance,
+  { rooms, telemetry, clock, subjects }: Served,
+  { isForWorkers, maxViewersPerAddress, answers = ANSWER_LIMITS }: HttpSettings,
+) {
+  const { stopped } = rooms;
+  const handsOver = await handOverWorks();
+  if (!handsOver) telemetry.viewers.notHandedOver();
+  const backpressure = new Backpressure({ clock, telemetry }, answers.stallMs, stopped);
+  // Its sockets were taken from the server, so the server's own close would wait for them.
+  app.addHook("preClose", async () => backpressure.close());
+  const addresses = isForWorkers ? { take: () => rooms.exempt() } : new AddressLimit(maxViewersPerAddress);
+  const expiries = new Expiries({ clock, telemetry }, stopped);
+  return { handsOver, backpressure, viewerPlaces: new ViewerPlaces(addresses, expiries, subjects) };
 }
 
 /** The operator's own server: the metrics, and the state of the service. `group`: see `HttpSettings`. */
