@@ -120,25 +120,24 @@ export class OriginChannelWatch implements WatchedChannel {
 
   #saw(line: string): void {
     this.#latest = stateIn(line, this.channel);
-    this.broadcasts.live = liveIn(line);
-    this.#show(this.#latest);
+    this.#show(this.#latest, liveIn(line));
   }
 
-  #show(state: ChannelState): void {
+  #show(state: ChannelState, live?: readonly string[]): void {
     const { newest, videoId: shown } = this.broadcasts;
     const isBack = shown === undefined && state.state !== "waiting" && state.videoId === newest.videoId;
     const isReopened = isBack && state.videoId === this.#ended;
     if (isBack) this.#returned = state.videoId;
-    this.#announce(state, isReopened);
+    this.#announce(state, isReopened, live);
   }
 
   /** `isReopened`: the chat of the newest broadcast goes on after its end. */
-  #announce(state: ChannelState, isReopened: boolean): void {
+  #announce(state: ChannelState, isReopened: boolean, live?: readonly string[]): void {
     if (isReopened) {
       this.#ended = undefined;
       this.#returned = undefined;
     }
-    this.broadcasts.show(state, isReopened);
+    this.broadcasts.show(state, isReopened, live);
   }
 
   #wait(error: Error): void {

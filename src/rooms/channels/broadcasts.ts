@@ -47,11 +47,7 @@ export class Broadcasts {
   #state: ChannelState | undefined;
   #newest: Broadcast = { videoId: undefined };
   #refusal: RelayError | undefined;
-  /**
-   * The videos that are live and can be read, in the order of their ids; at an edge only if there are
-   * several. Set it before `show`.
-   */
-  live: readonly string[] = [];
+  #live: readonly string[] = [];
   #changes = 0;
   /** One promise for all that wait would keep those that leave until the next change. */
   readonly #listeners = new Set<() => void>();
@@ -59,6 +55,14 @@ export class Broadcasts {
   /** The latest state; undefined until the first look. */
   get state(): ChannelState | undefined {
     return this.#state;
+  }
+
+  /**
+   * The videos that are live and can be read, in the order of their ids; at an edge only if there are
+   * several.
+   */
+  get live(): readonly string[] {
+    return this.#live;
   }
 
   /** Why nobody can watch it: there is no such channel, or its first look was refused. */
@@ -76,11 +80,12 @@ export class Broadcasts {
   }
 
   /**
-   * Sets the state, whose video is the newest broadcast from now on, and announces it with `live`.
-   * `isReopened`: whether the video's chat goes on after its end.
+   * Sets the state, whose video is the newest broadcast from now on, and announces it. `isReopened`: whether
+   * the video's chat goes on after its end.
    */
-  show(state: ChannelState, isReopened = false): void {
+  show(state: ChannelState, isReopened = false, live = this.#live): void {
     this.#state = state;
+    this.#live = live;
     const { videoId } = this;
     if (videoId !== undefined && (videoId !== this.#newest.videoId || isReopened)) {
       const added: Broadcast = { videoId, isReopened };

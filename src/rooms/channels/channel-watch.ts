@@ -439,15 +439,15 @@ export class ChannelWatch implements WatchedChannel {
     if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
     const isReadable = chosen && !this.#troubles.has(chosen.videoId);
     const facts = isReadable ? factsOf(chosen) : this.#wait(chosen, broadcasts);
-    const live = broadcasts.filter((each) => each.state === "live" && !this.#troubles.has(each.videoId));
-    this.broadcasts.live = live.map((each) => each.videoId).sort();
+    const readable = broadcasts.filter((each) => each.state === "live" && !this.#troubles.has(each.videoId));
+    const live = readable.map((each) => each.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
     const shown = this.broadcasts.state;
-    if (shown && isDeepStrictEqual(state, shown)) return void this.broadcasts.show(shown);
+    if (shown && isDeepStrictEqual(state, shown)) return void this.broadcasts.show(shown, false, live);
     const isReopened = this.#reopened !== undefined && this.#reopened === facts.videoId;
     this.#reopened = undefined;
     this.#parts.telemetry.channels.changed(state);
-    this.broadcasts.show(state, isReopened);
+    this.broadcasts.show(state, isReopened, live);
   }
 
   /** What viewers are shown while no broadcast can be read. `chosen`: the one that they wait for, if any. */
