@@ -26,13 +26,15 @@ interface OriginRoomsParts {
   isWorker?: boolean;
 }
 
+/** The longest interval of polls with the default settings: the origin does not say what it has. */
+export const ORIGIN_INTERVAL_MS = 13_500;
+
 export class OriginRooms implements RoomSources {
   readonly #parts: OriginRoomsParts;
   /** There is nothing to report: the origin counts this edge's streams as its viewers. */
   readonly ownership = { setViewers: () => {}, watchedForMs: async () => 0 };
   readonly isBlocked = false;
-  /** With the default of `RELAY_POLL_MAX_MS`: the origin does not say what it has. */
-  readonly longestIntervalMs = 13_500;
+  readonly longestIntervalMs = ORIGIN_INTERVAL_MS;
   readonly census = { viewers: 0 };
 
   constructor(parts: OriginRoomsParts) {

@@ -16,6 +16,9 @@ import {
 } from "../../../src/cli/flags.ts";
 import { help } from "../../../src/cli/help.ts";
 import { ALL_SETTINGS, GONE, OF_EDGE, SETTING_GROUPS, SETTINGS } from "../../../src/cli/setting-table.ts";
+import { ORIGIN_INTERVAL_MS } from "../../../src/origin/origin-rooms.ts";
+import { longestIntervalMs } from "../../../src/reading/interval-rules.ts";
+import { SHARED_DEFAULTS } from "../../../src/store/open.ts";
 import { outcome, ROOT } from "../../support/command.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 
@@ -43,6 +46,8 @@ describe("settings", () => {
     assert.equal(defaults.rooms.noChatMs, 30_000);
     assert.deepEqual(defaults.http.access.public, ["watch", "rooms", "probe", "poll"]);
     assert.equal(defaults.retentionDays, 30);
+    assert.deepEqual(defaults.shared, SHARED_DEFAULTS);
+    assert.equal(longestIntervalMs(defaults.rooms), ORIGIN_INTERVAL_MS);
   });
 
   it("come from the environment, and a flag of the same name takes precedence", () => {
