@@ -185,7 +185,10 @@ function boundServer(
   return app;
 }
 
-/** Adds what each request passes before its route, in this order: its bounds, and whether it may ask. */
+/**
+ * Adds what each request passes before its route, in this order: the workers' secret, the headers of the log
+ * and of other origins, its bounds, what a worker passes on, and its rights.
+ */
 function guardRequests(
   app: FastifyInstance,
   access: Access,

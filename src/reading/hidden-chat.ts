@@ -25,8 +25,8 @@ export function notHiddenAfter({ is }: Absence, known: number | undefined, parts
 }
 
 /**
- * The standing of a chat of which a page says this: over if it was hidden for too long. `notHiddenAt`: when
- * it was last seen not to be hidden; undefined if not known.
+ * The absence that a page shows, or `over` in its place if the chat has been hidden for too long.
+ * `notHiddenAt`: when it was last seen not to be hidden; undefined if not known.
  */
 export function overIfLongHidden(
   absence: Absence,

@@ -229,7 +229,7 @@ export class Rooms {
 
   /**
    * The stored chats of a video, for viewers: they come in waves, and share a read, which may have begun
-   * before the call. An opening has `sources.stored`, as it needs those that are stored now. Rejects with
+   * before the call. An opening reads the store itself, as it needs those that are stored now. Rejects with
    * `StoreError`.
    */
   stored(videoId: string): Promise<StoredChat[]> {

@@ -23,7 +23,7 @@ export async function windDownAll(
   await unlessAborted(Promise.allSettled(ends), limit.signal).catch(() => {});
 }
 
-/** Each stream ends at a random moment: within a millisecond for each viewer, but `END_SPREAD_MS` at most. */
+/** Ends the streams at random moments, spread over one millisecond per viewer, at most `END_SPREAD_MS`. */
 export async function endAll(viewers: readonly { end(): void }[], clock: Clock): Promise<void> {
   const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
   await Promise.all(

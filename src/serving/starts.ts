@@ -2,8 +2,8 @@
  * Finds the cursor after which each viewer of a room starts. Asks the store, unless the tail holds the
  * position of a reader of `/v1/log` or, at an edge, of any viewer. Viewers that look for the same at the same
  * time share a read. A position of `/v1/log` that the log has lost, or never had, is refused with
- * OFFSET_GONE. A viewer with a cursor that it has lost gets all that is left, one that it never had a
- * backfill.
+ * OFFSET_GONE. A viewer whose next messages were deleted gets all that is left; a viewer with a cursor of
+ * another log gets a backfill.
  */
 import { InFlight } from "../base/shared-work.ts";
 import type { ChatType } from "../protocol/chat.ts";

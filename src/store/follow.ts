@@ -1,8 +1,8 @@
 /**
  * Follows rooms, in the same way for every store. A follower reads from the store until it has reached the
- * room's known head. A follower that is up to date gets each new batch directly from the commit: without
- * that, 50 rooms with 100 viewers each take 1.26 times the CPU time. So it gets consecutive cursors after any
- * delay, and holds the messages of at most one read.
+ * room's known head; then it gets each new batch directly from the commit. So it gets consecutive cursors
+ * after any delay, and holds the messages of at most one read. If all batches came from the store, 50 rooms
+ * with 100 viewers each would take 1.26 times the CPU time.
  */
 import type { Clock } from "../base/clock.ts";
 import type { FactName, RoomEnd } from "../protocol/chat.ts";

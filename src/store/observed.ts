@@ -1,8 +1,8 @@
 /**
  * The store that the service uses: an engine whose reads and writes report their outcome to the store's
  * health. The exceptions are `close`, `sizeBytes`, `freeBytes`, the statements of `paceOf`, and `freed`,
- * `orphans` and `setViewers` of the ownership. Followers read through it too, so an instance that only
- * follows notices a failing store.
+ * `orphans` and `setViewers` of the ownership; a shared store reports the last two itself. Followers read
+ * through it too, so an instance that only follows notices a failing store.
  */
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";

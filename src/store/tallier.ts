@@ -1,7 +1,7 @@
 /**
- * Keeps the totals of rooms up to date after the appends, in small steps. So no append waits until its
- * messages are counted, except one that blanks some. When the totals are requested, little is left to
- * count.
+ * Keeps the totals of rooms up to date after the appends, in small steps. So no append waits for them, except
+ * one that blanks messages: those stored before it are counted first. When the totals are requested, little
+ * is left to count.
  */
 import type { Clock } from "../base/clock.ts";
 import { InFlight } from "../base/shared-work.ts";

@@ -157,6 +157,7 @@ export class LogReads {
     gone: AbortSignal,
     openSink: StreamRequest["openSink"],
   ): Promise<void> {
+    // Which chat of the video serves a cursor is decided by `lastEventId`, also for readers of a log.
     const lastEventId = position === "now" ? undefined : position === "begin" ? 0 : position;
     return this.#parts.rooms.enter({ ...asked, log: position, lastEventId, backfill: 0, openSink }, gone);
   }

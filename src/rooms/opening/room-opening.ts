@@ -72,12 +72,15 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
 /**
  * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room of
  * the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
- * The backlog is durable when it resolves. If the chat cannot be read, no log has changed; if it is absent,
- * only that of a stored room, perhaps by a last gap: a live chat that is over is ended. A replay that is
- * stored from its first to its last message is not read again, unless a viewer knows that it goes on. The
- * chat takes its place once it is found, before it is read. A stored room whose chat may come back waits for
- * it, if somebody must get it (`needsLiveChat`). Rejects as `LiveChat.bootstrap` does, with `RelayError`
- * CAPACITY, with `StoreError`, and with the signal's reason.
+ * - The chat is there: it takes its place before it is read, and its backlog is durable at the end.
+ * - It may come back: a stored room waits for it, if somebody must get it (`needsLiveChat`).
+ * - It is over, or absent for another reason: only the log of a stored room changes, perhaps by a last gap; a
+ *   live chat that is over is ended.
+ * - It is a replay that is stored from its first to its last message: it is not read again, unless a viewer
+ *   knows that it goes on.
+ * - It cannot be read: no log changes.
+ * Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY, with `StoreError`, and with the signal's
+ * reason.
  */
 export async function openFromPage(
   videoId: string,

@@ -79,7 +79,7 @@ export class SqliteThread {
     return sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  /** The free space on the file's disk; undefined for a database that is not on a disk. */
+  /** See `freeBytes` of the store. */
   async freeBytes(): Promise<number | undefined> {
     const { bavail, bsize } = await statfs(dirname(this.#path));
     return bavail * bsize;

@@ -36,10 +36,11 @@ export class Silence {
   }
 
   /**
-   * For how long the upstream has not answered a room, in milliseconds. 0 while this may be a single lost
-   * call: for its time limit, `callMs`, and a second for its repetition. After that it is the room's own
-   * silence if a call of the room has failed. If its call still waits behind others, it is the silence of its
-   * `egress`, if calls of that have failed, but never more than the room's own.
+   * For how long the upstream has not answered a room, in milliseconds:
+   * - 0 while this may be a single lost call: for its time limit, `callMs`, and a second for its repetition.
+   * - The room's own silence, once a call of the room has failed.
+   * - The silence of its `egress`, at most the room's own, if only calls of other rooms have failed: the
+   *   room's call waits behind them.
    */
   knownBeside(egress: Silence, callMs: number): number {
     const now = this.#clock.monotonic();
