@@ -207,7 +207,7 @@ export const FACTS: readonly Fact[] = [
     fact: "one wrapper of a replay holds several actions",
     by: ["scenario perWrapper"],
     drawn: [[WORLD, "perWrapper: 4"]],
-    held: ["test/relay/rooms/rooms-over.test.ts", "in a wrapper) is sent whole to the viewer that opens it"],
+    held: ["test/relay/rooms/rooms-over.test.ts", "each) is sent whole to the viewer that opens it"],
   },
   {
     fact: "answers of next carry like and reply counts as entities beside the actions",
@@ -351,7 +351,7 @@ export const FACTS: readonly Fact[] = [
     fact: "a ticker repeats a payment, a member or a gift under the same id",
     by: ["action ticker"],
     drawn: SAID,
-    held: ["test/unit/upstream/order.test.ts", "if the answer shows it in a ticker"],
+    held: ["test/unit/upstream/order.test.ts", "give a paid message of the answer's ticker"],
   },
   {
     fact: "a page, and the first answer to a menu's token, show the tickers that still stand, however old",
@@ -428,10 +428,7 @@ export const FACTS: readonly Fact[] = [
     fact: "/live shows one stream's watch page, or the channel's page with none or with several",
     by: ["channel livePage"],
     drawn: [[LIVE_CHANNEL, "livePage }"]],
-    held: [
-      LOOK,
-      "finds the live stream if /live shows a scheduled one, or no watch page because there are several",
-    ],
+    held: [LOOK, "finds the live stream if /live shows a scheduled one, or none because there are several"],
   },
   {
     fact: "the streams tab has an older and a newer layout, in the language of the request",

@@ -123,7 +123,7 @@ describe("a chat of the SDK behind a network that", () => {
     ["beginning", "beginning", "beginning", "beginning"],
   ];
   for (const steps of passing)
-    it(`does ${steps} to its streams is read from the next stream, with no other request`, async (t) => {
+    it(`does ${steps} to its streams is read by the next one alone`, async (t) => {
       await using relay = await startRelay();
       const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
       const [first] = said.say(1);

@@ -89,7 +89,7 @@ describe("poll() of the SDK", () => {
     assert.equal(calls[3]?.body.token, "t2");
   });
 
-  it("loses nothing to an expired token without includeInitial, and yields nothing older than its start", async () => {
+  it("loses nothing to an expired token without includeInitial, and yields nothing from before", async () => {
     const answers = [
       batch("t1", []),
       batch("t2", ["b"]),

@@ -97,7 +97,7 @@ describe("a right to watch the videos of a channel", () => {
     });
   }
 
-  it("opens the handle of a channel that it names by its id, once the channel's own pages have shown it", async () => {
+  it("opens the handle of a channel that it names by id once the channel's pages have shown it", async () => {
     await using relay = await limited(`watch:${mine}`);
     assert.equal(await statusOf(relay, "/v1/stream?channel=@mine"), 401);
     assert.equal(await statusOf(relay, `/v1/stream?channel=${mine}`), 200);
@@ -132,7 +132,7 @@ describe("a right to watch the videos of a channel", () => {
     assert.equal(watchPages(MINE), before);
   });
 
-  it("costs one call for a video of another channel, however often and on whatever route it is asked for", async () => {
+  it("costs one call for another channel's video, however often and by whatever route asked for", async () => {
     await using relay = await limited("watch:@mine");
     const before = watchPages(UNSTORED);
     const asked = [...routesOf(UNSTORED), ...routesOf(UNSTORED)];
@@ -179,7 +179,7 @@ describe("a right to watch the videos of a channel", () => {
     assert.equal(await statusOf(edge, "/v1/rooms"), 200);
   });
 
-  it("at an edge without a token for its origin is answered 503, as its viewers' own tokens are not to blame", async () => {
+  it("at an edge without a token for its origin is answered 503: no viewer's token is to blame", async () => {
     await using origin = await limited("none", { RELAY_TOKEN_KEY: SECRET });
     for (const RELAY_ORIGIN_TOKEN of ["", await signed({ relay: ["watch"], exp: 1 })]) {
       await using edge = await startTestEdge(origin.url, { RELAY_ORIGIN_TOKEN });

@@ -66,7 +66,7 @@ describe("a set of keys", () => {
     assert.equal((await source.find(undefined)).length, 2);
   });
 
-  it("offers a token with an id the keys of that id and the keys without one, and any other token all keys", async (t) => {
+  it("offers a token with an id its keys and those without an id, and other tokens all keys", async (t) => {
     const all = [
       jwk(ED25519),
       jwk(P256, { kid: "one" }),

@@ -65,7 +65,7 @@ async function resumed(where: string, isKept = false) {
 
 for (const where of ["an instance", "an edge"]) {
   describe(`a client that comes back to a channel at ${where}`, () => {
-    it("gets the rest of its stream if the video's page names the channel; that page is loaded once for all", async () => {
+    it("gets the rest of its stream if the video's page names the channel; one load serves all", async () => {
       const { relay, visit, place, past, pages } = await resumed(where);
       const before = pages(PAST);
       const back = [visit(place), visit(place)];
@@ -116,7 +116,7 @@ for (const where of ["an instance", "an edge"]) {
       assert.deepEqual(viewer.news(), RESUMED);
     });
 
-    it("begins without a place if no page shows for two minutes whose video it is, as with a private video", async () => {
+    it("begins without a place if no page shows for two minutes whose video it is (a private one)", async () => {
       const { relay, visit, place, past } = await resumed(where);
       past.chat.change({ kind: "private" });
       const viewer = visit(place);

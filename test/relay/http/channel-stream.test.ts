@@ -154,7 +154,7 @@ describe("a channel's stream", () => {
     );
   });
 
-  it("is refused without a channel, with a video or until=now beside it, and for one that does not exist", async () => {
+  it("is refused without a channel, with a video or until=now beside it, and for an unknown one", async () => {
     await using relay = await startRelay();
     relay.upstream.channel("@closed", { state: "gone" });
     for (const [query, status, code, words] of [

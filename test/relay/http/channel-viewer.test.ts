@@ -118,7 +118,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.ids, [...one.slice(0, 2), ...two, ...one.slice(2)]);
   });
 
-  it("gets all that was said in its stream before that ended and the next one began, here and at an edge", async () => {
+  it("gets all that was said in its stream before its end and the next one, here and at an edge", async () => {
     const { relay, visit, channel, live } = visited({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
     const first = channel.broadcast("live-first1", { chat: { ...CHAT, timeoutMs: 10_000 } });
     const edge = await virtualEdge(relay);
@@ -137,7 +137,7 @@ describe("a viewer of a channel", () => {
     }
   });
 
-  it("gets all that was said in its stream before the next one began, though its chat is polled seldom", async () => {
+  it("gets all that was said in its stream before the next one, though its chat is polled seldom", async () => {
     const settings = { RELAY_CHANNEL_MS: "2000", RELAY_POLL_MAX_MS: "40000" };
     const { relay, visit, channel, live } = visited({}, { settings });
     const first = channel.broadcast("live-first1", { chat: { ...CHAT, timeoutMs: 40_000 } });
@@ -170,7 +170,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(back.ids, [...said(first.chat).slice(3), ...said(second.chat)]);
   });
 
-  it("resumes behind a stream that goes on beside today's with its stored messages, and turns to today's", async () => {
+  it("resumes behind a stream that goes on beside today's from the store, and turns to today's", async () => {
     const { relay, visit, live, cutOff } = visited();
     const { first, cut } = await cutOff();
     live("live-secon1").chat.say(2);
@@ -313,7 +313,7 @@ describe("a viewer of a channel", () => {
     }
   });
 
-  it("of a channel that does not exist is refused, or gets an error frame if the first look comes later", async () => {
+  it("of a channel that does not exist is refused, or gets an error frame by a later first look", async () => {
     const { relay, upstream, visit } = visited({ state: "gone" });
     const refused = visit();
     await relay.advance(5000);
@@ -353,10 +353,10 @@ describe("a viewer of a channel", () => {
   });
 
   for (const [where, isOpen] of [
-    ["that other viewers watch", true],
-    ["that is not open yet", false],
+    ["that others watch", true],
+    ["not open yet", false],
   ] as const)
-    it(`counts while it enters a room ${where}, and a stop ends it even if the store is silent`, async () => {
+    it(`counts as it enters a room ${where}, and a stop ends it even if the store hangs`, async () => {
       const { relay, visit, live } = visited();
       const stream = live("live-first1");
       if (isOpen) await relay.enter({ videoId: "live-first1" });

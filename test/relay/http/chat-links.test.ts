@@ -50,7 +50,7 @@ describe("an address of YouTube's form on this host", () => {
   after(() => relay[Symbol.asyncDispose]());
 
   for (const [path, query] of Object.entries(LEADS))
-    it(`${path} leads to the page of its chat, also behind a proxy's prefix`, async () => {
+    it(`${path} leads to its chat's page, also behind a proxy`, async () => {
       for (const method of ["GET", "HEAD"]) {
         const { status, headers } = await fetch(relay.url + path, { method, redirect: "manual" });
         assert.equal(status, 302);
@@ -72,7 +72,7 @@ describe("an address of YouTube's form on this host", () => {
   });
 
   for (const path of NOWHERE)
-    it(`${path.slice(0, 80)} is a page for people that leads home, and JSON for programs`, async () => {
+    it(`${path.slice(0, 34)} is a page that leads people home, and JSON for programs`, async () => {
       const response = await fetch(relay.url + path, { headers: PERSON, redirect: "manual" });
       const { status, headers } = response;
       assert.equal(status, 404);

@@ -84,7 +84,7 @@ const BOOTSTRAP: Row[] = [
     expected: all(502, "SW_JS_FAILED", 3),
   },
   {
-    when: "no source has a version, and there is no chat either",
+    when: "no source has a version and there is no chat",
     options: NO_CREDENTIALS,
     input: { videoId: UNKNOWN_VIDEO },
     expected: all(502, "SW_JS_FAILED", 4),
@@ -115,7 +115,7 @@ const BOOTSTRAP: Row[] = [
 describe("the outcome of a bootstrap", () => {
   for (const { when, options, troubles = [], works, input = { videoId: VIDEO }, expected } of BOOTSTRAP) {
     for (const [endpoint, [status, code, calls]] of Object.entries(expected)) {
-      it(`${endpoint}, if ${when}: ${status} ${code} after ${calls} upstream calls`, async () => {
+      it(`${endpoint}, if ${when}: ${status} ${code} after ${calls} calls`, async () => {
         await using relay = await startRelay(options);
         relay.upstream.chat(VIDEO, works && { works }).say(3);
         for (const [on, as] of troubles) failAlways(relay, on, as);

@@ -62,7 +62,7 @@ describe("every answer of a log", { timeout: 300_000 }, () => {
     ["a poll", () => read({ offset: "-1", ...LIVE }), 200, "public, max-age=60", true],
     ["a poll in vain", () => read({ offset: first.next, ...LIVE }), 204, "no-store"],
     [
-      "a poll in vain on a connection for one request",
+      "a vain poll that closes",
       () => read({ offset: "now", ...LIVE }, { headers: { connection: "close" } }),
       204,
       "no-store",
@@ -79,7 +79,7 @@ describe("every answer of a log", { timeout: 300_000 }, () => {
     ["an unknown parameter", () => read({ ofset: "-1" }), 400, "no-store"],
     ["a poll without an offset", () => read(LIVE), 400, "no-store"],
     ["a video without a chat", () => read({}, {}, NO_CHAT), 404, "no-store"],
-    ["a poll of a video without a chat", () => read({ offset: "-1", ...LIVE }, {}, NO_CHAT), 404, "no-store"],
+    ["a poll without a chat", () => read({ offset: "-1", ...LIVE }, {}, NO_CHAT), 404, "no-store"],
     ["a page ahead of the head", () => read({ offset: ahead() }), 410, "no-store"],
     ["a poll ahead of the head", () => read({ offset: ahead(), ...LIVE }), 410, "no-store"],
     ["events ahead of the head", () => read({ offset: ahead(), live: "sse" }), 410, "no-store"],

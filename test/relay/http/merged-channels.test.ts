@@ -150,7 +150,7 @@ describe("channels on one connection with videos", () => {
     assert.deepEqual(viewer.ids, said);
   });
 
-  it("send the rest of a video after its room failed, and resume it, if the request names the video, too", async () => {
+  it("send the rest of a video whose room failed, and resume it, if the request also names it", async () => {
     const { relay, upstream, chat, viewer, said } = await sentBoth();
     const times = Number.POSITIVE_INFINITY;
     const outage = upstream.fault({ on: "get_live_chat", times, as: { status: 503 } });

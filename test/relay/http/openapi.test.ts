@@ -207,7 +207,7 @@ describe("the description", () => {
   });
 
   for (const path of Object.keys(OPERATIONS) as Path[]) {
-    it(`lists the errors of ${path}, each under its status and with an example of the error body`, () => {
+    it(`lists the errors of ${path}, each under its status with an example body`, () => {
       const { responses } = operationOf(path);
       for (const [status, codes] of Object.entries(SPEC_ERRORS[path])) {
         const described = responses[status]?.content["application/json"]?.examples ?? {};
@@ -361,7 +361,7 @@ describe("answers", () => {
   }
 
   for (const kind of ["live", "replay"] as const) {
-    it(`to sessions, polls and probes of a ${kind} chat match their schemas, and so do the stream's messages`, async () => {
+    it(`to sessions, polls and probes of a ${kind} chat match schemas, as do streamed messages`, async () => {
       const chat = relay.upstream.chat("whole-chats", { kind, tokens: "reusable" });
       chat.say(200);
       for (const details of [false, true]) {

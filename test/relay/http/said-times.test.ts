@@ -38,7 +38,7 @@ async function withChat(t: TestContext, kind: "live" | "replay", details: readon
 }
 
 describe("the time at which messages were said", () => {
-  it("never goes back: a message with an earlier time, or none, counts as said with the message before it", async (t) => {
+  it("never goes back: a message with an earlier time or none counts as said with the last one", async (t) => {
     const times = [undefined, 1000, 5000, 2000, undefined, 9000, undefined];
     const details = times.map((ms) => (ms === undefined ? {} : { publishedAt: at(ms) }));
     const { found } = await withChat(t, "live", details);

@@ -26,7 +26,7 @@ interface Shown {
 /** The details of each message as JSON, in the order of its fields. */
 const detailsIn = (messages: readonly Shown[]) => messages.map(({ details }) => JSON.stringify(details));
 
-it("a message has the same stored time for every reader, on an edge, after a restart, and after an import", async (t) => {
+it("a message has one stored time for all readers, on an edge, after a restart and an import", async (t) => {
   await using upstream = await startSimulator();
   const chat = upstream.chat(VIDEO, { kind: "live", kinds: SPECIES.filter((kind) => kind !== "unknown") });
   chat.say(SAID);

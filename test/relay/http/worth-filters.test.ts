@@ -82,7 +82,7 @@ describe("a filter by tier, amount or badge", () => {
     });
 });
 
-it("messages are selected by tier and badge in the history, and on streams of one chat and of several", async () => {
+it("tier and badge select messages in the history and in streams of one or several chats", async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text", "paid"], page: 200 });
   chat.say(150);

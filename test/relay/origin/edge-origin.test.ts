@@ -126,7 +126,7 @@ it("an origin whose refusal breaks off is away", async () => {
   await assert.rejects(origin.channel("@channel", signal), away);
 });
 
-it("an edge stays ready while its origin is silent for a shorter time than ten seconds, whenever that begins", async () => {
+it("an edge stays ready while its origin is silent for less than 10 s, whenever that begins", async () => {
   const relay = new VirtualRelay();
   const { life, line } = await virtualEdge(relay);
   const unready: number[] = [];
@@ -262,7 +262,7 @@ describe("an edge", () => {
     [50_000, "open"],
     [75_000, "open"],
   ] as const) {
-    it(`resumes its rooms and channels after ${outageMs} ms of silence on ${how} connections, also behind an edge`, async () => {
+    it(`resumes rooms and channels after ${outageMs} ms of silence on ${how} lines, also behind an edge`, async () => {
       for (const isBetweenEdges of [false, true]) {
         const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
         const chat = relay.upstream.chat("other-one-1", CHAT);
@@ -290,10 +290,10 @@ describe("an edge", () => {
   }
 
   for (const [who, staysOpen] of [
-    ["viewers that stay", true],
+    ["staying viewers", true],
     ["later viewers", false],
   ] as const)
-    it(`waits for a channel that it has seen, with ${who}, if its origin has restarted and does not find it`, async () => {
+    it(`waits for a channel that it has seen, with ${who}, if a restarted origin lacks it`, async () => {
       const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" }, hasDisk: true });
       const edge = await virtualEdge(relay);
       const first = new ChannelVisitor(edge.life);
@@ -313,7 +313,7 @@ describe("an edge", () => {
       assert.deepEqual(viewer.news().slice(-2), [`channel live ${VIDEO}`, `init ${VIDEO}`]);
     });
 
-  it("follows a channel through another edge, although that edge is replaced between and within streams", async () => {
+  it("follows a channel through another edge that is replaced between and within streams", async () => {
     const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
     let between = await virtualEdge(relay);
     const last = await virtualEdge(relay, {}, () => between.life);
@@ -454,9 +454,9 @@ describe("an edge", () => {
 
   for (const [types, of] of [
     ["", "all types"],
-    ["superchat", "a rare type"],
+    ["superchat", "rare types"],
   ] as const)
-    it(`lets a slow viewer of ${of} come back, without an end, if its origin has lost the chat and read it again`, async () => {
+    it(`lets slow viewers of ${of} come back, without an end, if its origin has lost the chat`, async () => {
       const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["paid"] }).say(300);
       const edge = await virtualEdge(relay, { RELAY_EDGE_TAIL: "20" });

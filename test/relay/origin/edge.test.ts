@@ -309,7 +309,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     assertConsecutive(back.cursors, back.init.cursor);
   });
 
-  it("gives a viewer the chat, not the remembered end, if its origin lost its store and reads the chat again", async (t) => {
+  it("gives the chat, not the remembered end, if its origin lost its store and reads it again", async (t) => {
     const { line, chat, startEdge, watch } = await setUp(t);
     const edge = await startEdge();
     const stream = await watch(edge);

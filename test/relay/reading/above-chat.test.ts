@@ -145,7 +145,7 @@ describe("a banner or a poll above the chat", () => {
 });
 
 for (const how of ["while an answer is late", "while the service is down"] as const)
-  it(`a notice, a banner and a poll that come ${how} are read from the page, in their place`, async () => {
+  it(`a notice, banner and poll ${how} are read in place from the page`, async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { ...realisticHold, tokens: "reusable" });
     const say = (id: string) => {

@@ -83,7 +83,7 @@ it("a token that a quiet chat loses makes no gap, though its page shows no earli
   assert.ok((await relay.stored(VIDEO)).length >= 3);
 });
 
-it("the rate of a chat that was not read for a minute is unknown: a burst between two pages leaves a gap", async () => {
+it("the rate of a chat unread for a minute is unknown: a burst between two pages leaves a gap", async () => {
   const relay = new VirtualRelay({ seed: 1 });
   const { upstream } = relay;
   const scenario = { ...realisticHold, kinds: ["text" as const], page: 1, timeoutMs: 5000 };

@@ -56,7 +56,7 @@ describe("a page and the answer that follows it", () => {
     ["the same", () => false],
     ["different selections", isOdd],
   ] as const) {
-    it(`that show ${shows} are one list in the order of sending, at an opening and a re-bootstrap`, async () => {
+    it(`that show ${shows} are one list in sending order, at opening and re-bootstrap`, async () => {
       const relay = new VirtualRelay();
       const saidFrom = speaker(relay);
       const chat = relay.upstream.chat(VIDEO, { ...OVERLAPPING, onlyInAll });
@@ -310,7 +310,7 @@ it("a live chat whose token brings nothing from the first poll on loads a page a
   assert.ok(tookMs > 600_000 && tookMs <= 603_000 + SPACING_MS, `${tookMs}`);
 });
 
-it("loads a page when its token is mute, and continues by that page's token, although the first poll fails", async () => {
+it("loads a page for a mute token, and goes on by that page's, although the first poll fails", async () => {
   const scenario = { mute: true, timeoutMs: 3000, onlyInAll: () => false };
   const { relay, saidFrom, chat, viewer } = await readUntil(5, scenario);
   chat.say(saidFrom(6, 9));

@@ -64,7 +64,7 @@ describe("the wait until the next poll", () => {
     });
   }
 
-  it("runs from the start of one poll to the start of the next, not from its answer or the page after it", async () => {
+  it("runs from the start of a poll to the next one's, not from its answer or the page after it", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_CHAT_VIEW: "top" } }); // its page needs no other call
     relay.upstream.chat(VIDEO, { timeoutMs: 9000 });
     failAlways(relay, "get_live_chat", { delayMs: 1000 });

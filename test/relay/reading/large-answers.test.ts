@@ -40,12 +40,12 @@ describe("an answer of 1,200 messages", () => {
     ["that is stored at once", () => {}],
     ["whose append fails at first", (room) => room.relay.disk.failAtCommit(1, "refused")],
     ["whose append is not confirmed", (room) => room.relay.disk.failAtCommit(1, "unanswered")],
-    ["whose line to the edge is cut meanwhile", (_, edge) => edge.line.cut(1000)],
+    ["whose line to the edge is cut", (_, edge) => edge.line.cut(1000)],
   ] as const satisfies [
     string,
     (room: Awaited<ReturnType<typeof virtualRoom>>, edge: Awaited<ReturnType<typeof virtualEdge>>) => void,
   ][]) {
-    it(`${how} reaches viewers, logs and edges of edges, each message once and in order`, async () => {
+    it(`${how} reaches viewers, logs and edges of edges once and in order`, async () => {
       const room = await virtualRoom(3, {}, CHAT, { hasDisk: true });
       const { relay, chat, viewer } = room;
       const edge = await virtualEdge(relay);

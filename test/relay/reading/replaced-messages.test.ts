@@ -94,7 +94,7 @@ for (const contents of ["two two", "two two three", "two two one", "two three th
   });
 }
 
-it("a message that returns to an earlier content is replaced once more, and a second reading adds nothing", async () => {
+it("a message that returns to old content is replaced once more, and a reread adds nothing", async () => {
   const take = await roomLog();
   const contents = ["two", "one", "two", "three", "one", "two"];
   const actions = [said("a", "one"), ...contents.map((words) => replacing("a", text("a", words)))];

@@ -70,7 +70,7 @@ describe("a page in Top chat that shows a message of the room", () => {
       assert.deepEqual(sent(), ["gap", 22, 24, "gap", ...numbers(25, 34)]);
     });
 
-    it(`leaves no gap if the token of all messages reaches back to the room's messages, ${what}`, async () => {
+    it(`leaves no gap if the token of all messages reaches back, ${what}`, async () => {
       const { relay, viewer, say, sent, ...rest } = await room({
         settings: { RELAY_COOLDOWN_MS: String(cooldownMs) },
       });

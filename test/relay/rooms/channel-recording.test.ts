@@ -134,7 +134,7 @@ async function stoppedAndGone() {
 }
 
 describe("a recorded channel", () => {
-  it("is recorded through a day of three streams, with hours between them, new times, a wall and a kill", async () => {
+  it("is recorded through a day of three streams, with hours between, new times, a wall, a kill", async () => {
     const { relay, upstream, stream, killAndStart, in: from } = recorded({}, { hasDisk: true });
     await relay.advance(10 * MINUTE);
     const morning = stream("morning-001", from(10 * MINUTE));
@@ -170,7 +170,7 @@ describe("a recorded channel", () => {
   });
 
   for (const days of [0, 40, -40])
-    it(`records all streams that are live at once, and a scheduled one that begins beside another, with a clock ahead by ${days} days`, async () => {
+    it(`records all live streams and one scheduled beside another, with a clock ahead by ${days} days`, async () => {
       const { relay, stream, in: from } = recorded({}, { aheadMs: () => days * 24 * HOUR });
       const [first, second] = [stream("live-first1"), stream("live-secon1")];
       stream("late-one-01", from(2 * MINUTE)); // begins late, so that it is the next one for long
@@ -285,7 +285,7 @@ describe("a recorded channel", () => {
     assert.ok(await isReplayWhole());
   });
 
-  it("records the replay of a stream that ended unread, though its room fails later than RELAY_HIDDEN_MS", async () => {
+  it("records the replay of a stream that ended unread, if its room fails after RELAY_HIDDEN_MS", async () => {
     const settings = { RELAY_HIDDEN_MS: `${HOUR}` };
     const { relay, pages, isReplayWhole, upstream } = await endedUnread(Number.POSITIVE_INFINITY, settings);
     await relay.advance(55 * MINUTE);
@@ -303,7 +303,7 @@ describe("a recorded channel", () => {
     assert.ok(await isReplayWhole());
   });
 
-  it("records the rest of a stream that ended while the service was down, though its page fails at the start", async () => {
+  it("records the rest of a stream that ended in a downtime, though its page fails at the start", async () => {
     const { relay, channel, upstream, startAgain } = recorded({}, { hasDisk: true });
     const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
     await relay.advance(MINUTE);

@@ -83,7 +83,7 @@ async function roomOfFirst(seed?: number) {
   return { ...instances, videoId, address };
 }
 
-test("an owner that is cut off hands its room to an instance with viewers, and takes none back until it reaches the upstream", async () => {
+test("an owner that is cut off hands its room to one with viewers, and takes none while cut off", async () => {
   const { world, first, second, reads, until, videoId } = await roomOfFirst();
   for (const address of first.addresses) world.network.lost.add(address);
   await until(45_000);
@@ -138,7 +138,7 @@ for (const how of ["lost", "refused"] as const)
     await world.upstream.close();
   });
 
-test("an owner that only waits for a chat seldom asks for the upstream, and one lost call does not count", async () => {
+test("an owner that only waits for a chat seldom tries the upstream; a lost call does not count", async () => {
   const { world, first, now, reads, until, videoId, address } = await waitingRoomOfFirst();
   const { requests } = world.upstream;
   const tries = () => requests.filter(({ path }) => path === "/sw.js").length;
@@ -183,7 +183,7 @@ test("an owner that has lost the upstream keeps a room that nobody watches elsew
   await world.upstream.close();
 });
 
-test("an instance that reads its rooms every nine seconds takes no short break for an unreachable upstream", async () => {
+test("an instance that reads rooms every nine seconds takes no short break for a lost upstream", async () => {
   const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
   const videoId = "slow-room-1";
   world.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 10_000 });
@@ -241,7 +241,7 @@ test("an instance that cannot reach the upstream takes no room from an instance 
   await world.upstream.close();
 });
 
-test("rooms that move from one address of an owner to another leave it in time if neither reaches the upstream", async () => {
+test("rooms moved between addresses of an owner leave it in time if none reaches the upstream", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(3, 14);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const [one = "", ...rest] = first.addresses;
@@ -389,7 +389,7 @@ test("time without a proved lease does not count as silence of the upstream", as
   await world.upstream.close();
 });
 
-test("rooms are handed on, at most one a second, until no instance reads more than twice the minimum plus four", async () => {
+test("rooms are handed on, at most one a second, till none reads above twice the minimum plus 4", async () => {
   const { world, first, second, now, watch, reads, until, opened } = twoInstances(1, 12);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const readBy = (instance: Instance) => videoIds.filter((videoId) => reads(instance, videoId));
@@ -464,7 +464,7 @@ async function takenFromStopped(...loads: readonly [number, number, number]) {
   return [second, third].map((follower) => ofFirst.filter((videoId) => reads(follower, videoId)).length);
 }
 
-test("the rooms of an instance that stops go to a follower that reads nothing, not to one that reads many", async () => {
+test("rooms of an instance that stops go to a follower that reads nothing, not to a busy one", async () => {
   assert.deepEqual(await takenFromStopped(4, 0, 14), [4, 0]);
 });
 
@@ -473,7 +473,7 @@ test("the rooms of an instance that stops are shared by followers of which one r
   assert.ok(one > 0 && other > 0 && one + other === 8, `${one} and ${other}`);
 });
 
-test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
+test("rooms are not handed on again and again to a lost instance, even if it reported viewers", async () => {
   const { world, first, second, now, watch, reads, until, opened } = twoInstances(1, 12);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);
@@ -493,7 +493,7 @@ test("rooms are not handed on again and again to an instance that is gone, even 
   await world.upstream.close();
 });
 
-test("an instance gives up a room that another one has taken over and released, even while its own next call must wait", async () => {
+test("an owner gives up a room that another one has taken over and released, even as it waits", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
   const [{ videoId } = assert.fail()] = world.liveRooms;
   const [address = assert.fail()] = first.addresses;
@@ -536,7 +536,7 @@ test("an owner whose room was taken over follows it soon, even while its own nex
   await world.upstream.close();
 });
 
-test("an instance that opens a video again owns its replay before its first call, so no other one continues it", async () => {
+test("an instance that opens a video again owns its replay before its first call", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
   const [{ videoId, chat } = assert.fail()] = world.rooms; // the replay
   const [from = ""] = first.addresses;
@@ -594,9 +594,9 @@ test("an owner that cannot prove its lease while it completes a late answer keep
 
 for (const [whose, back] of [
   ["a cursor", 1],
-  ["the cursor 0", Number.POSITIVE_INFINITY],
+  ["cursor 0", Number.POSITIVE_INFINITY],
 ] as const)
-  test(`a viewer with ${whose} gets the messages that another instance read, although this one remembers no chat`, async () => {
+  test(`a viewer with ${whose} gets the messages that another instance read, unknown to this one`, async () => {
     const { world, first, second, watch, reads, until } = twoInstances(REMEMBERS);
     const videoId = "seen-late-1";
     const chat = world.upstream.chat(videoId, { kind: "disabled", kinds: ["text"] });

@@ -183,7 +183,7 @@ describe("the videos that wait to be opened", () => {
   });
 });
 
-it("a connection with several chats is refused if they cannot all open in time; open chats do not count", async () => {
+it("a connection with several chats is refused if not all open in time; open ones do not count", async () => {
   const relay = new VirtualRelay();
   relay.upstream.chat("is-open-now", { kinds: ["text"] });
   await relay.enter({ videoId: "is-open-now" });
@@ -205,9 +205,9 @@ for (const [addresses, also] of [
   [16, ""],
   [64, ""],
   [1500, ""],
-  [16, " and the chat itself"],
+  [16, " and itself"],
 ] as const)
-  it(`a newcomer's live chat opens within 10 s beside 1,500 made-up videos of ${addresses} addresses${also}`, async () => {
+  it(`a new live chat opens within 10 s beside 1,500 made-up videos of ${addresses} addresses${also}`, async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "500" } });
     const chat = relay.upstream.chat("is-live-now", { kinds: ["text"] });
     chat.say(1);

@@ -46,7 +46,7 @@ describe("RELAY_MAX_ROOMS", () => {
     assert.equal((await relay.refusal({ videoId: OTHER, chat: "replay" })).message, TOO_MANY);
   });
 
-  it("serves a newcomer to a stream whose live chat is over, although other live chats take all places", async () => {
+  it("serves a newcomer to a stream whose live chat is over, although others take all places", async () => {
     const { relay, chat } = relayOfOne();
     const viewer = await relay.enter({ videoId: LIVE });
     chat.say(3);
@@ -103,10 +103,10 @@ describe("RELAY_MAX_ROOMS", () => {
 
 describe("RELAY_MAX_VIEWERS", () => {
   for (const [what, isOpen] of [
-    ["a room that is open", true],
-    ["a room that is to be opened", false],
+    ["an open room", true],
+    ["a closed room", false],
   ] as const)
-    it(`does not count a viewer of ${what} that leaves while the store is slow, and opens no room for it`, async () => {
+    it(`counts no viewer of ${what} that leaves amid a slow read, and opens no room for it`, async () => {
       const relay = new VirtualRelay({ settings: { RELAY_MAX_VIEWERS: "2" }, hasDisk: true });
       relay.upstream.chat(LIVE, CHAT);
       if (isOpen) await relay.enter({ videoId: LIVE });

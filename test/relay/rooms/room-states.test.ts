@@ -156,11 +156,11 @@ describe("room polling, upstream returns no next continuation token", () => {
     ["seek-only", (chat) => chat.end("seek-only"), 1],
     ["continuations-absent", (chat) => chat.end("continuations-absent"), 1],
     ["continuations-empty", (chat) => chat.end("continuations-empty"), 1],
-    ["an answer without chat, and none is found again", (chat) => chat.end("no-contents"), 2],
+    ["an answer without chat, and none found again", (chat) => chat.end("no-contents"), 2],
     ["a live chat that became a replay", (chat) => chat.change({ kind: "replay" }), 2],
   ];
   for (const [what, ends, bootstraps] of rows) {
-    it(`${what}: its last messages, then the end frame 'no more continuations'`, async () => {
+    it(`${what}: last messages, then 'no more continuations'`, async () => {
       const room = await virtualRoom(2);
       if (bootstraps === 1) room.chat.say(3); // an answer without chat has no place for them
       ends(room.chat);

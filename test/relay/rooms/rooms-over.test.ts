@@ -50,7 +50,7 @@ describe("a room that nobody read when its chat ended", () => {
 });
 
 describe("an ended room", () => {
-  it("gives a viewer with a cursor the messages it missed, one without a cursor its backfill, then end", async () => {
+  it("gives a viewer with a cursor what it missed, one without a cursor its backfill, then end", async () => {
     const room = await endedRoom(9, {});
     const resumed = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
     const fresh = await room.open({ backfill: 2 });
@@ -163,7 +163,7 @@ describe("a viewer that resumes a released room", () => {
   }
 });
 
-it("a chat that is off is not taken for one without messages if the store fails while it is looked for", async () => {
+it("a chat that is off is not taken for one without messages if the store fails in a look", async () => {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
   const said = chat.say(3);
@@ -187,7 +187,7 @@ it("a chat that is off is not taken for one without messages if the store fails 
   assert.deepEqual(withoutGaps(back.ids), said);
 });
 
-it("a chat that is over is not taken for one without messages if the store fails while it is looked for", async () => {
+it("a chat that is over is not taken for one without messages if the store fails in a look", async () => {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
   const said = chat.say(3);
@@ -215,7 +215,7 @@ describe("a replay", () => {
     ["liveChatReplayRenderer", 1],
     ["liveChatRenderer", 4],
   ] as const) {
-    it(`(${replayRenderer}, ${perWrapper} in a wrapper) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
+    it(`(${replayRenderer}, ${perWrapper} each) is sent whole to the viewer that opens it, then ends`, async () => {
       const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, replayRenderer, perWrapper, page: 5 });
       const ids = chat.say(300);
@@ -277,7 +277,7 @@ describe("a replay", () => {
     assert.equal(room.upstream.requests.length, calls);
   });
 
-  it("that was read to its end and is still there after an hour is not read again: its log stays closed", async () => {
+  it("that was read to its end and is there after an hour is not read again: its log stays shut", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" } });
     const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY }).say(400);
     await (await relay.enter({ videoId: VIDEO })).ended();

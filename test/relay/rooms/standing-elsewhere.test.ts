@@ -145,8 +145,8 @@ const ENDING = {
 describe("a viewer of a channel", () => {
   for (const kind of AWAITED)
     for (const isScheduled of [true, false]) {
-      const when = isScheduled ? "before the stream begins" : "of a live stream";
-      it(`waits with the reason for a chat that is ${kind} ${when}, and reads it when it is there`, async () => {
+      const when = isScheduled ? "before the stream" : "of a live stream";
+      it(`waits with the reason for a chat that is ${kind} ${when} and reads it once there`, async () => {
         const { relay, channel, in: from } = watched();
         const startsAt = isScheduled ? { startsAt: from(10 * MINUTE) } : {};
         const stream = channel.broadcast(VIDEO, { chat: TEXT, ...startsAt });
@@ -203,7 +203,7 @@ describe("an edge", () => {
       for (const each of [viewer, newcomer]) assert.deepEqual([each.ids, each.end], [room.ids(), undefined]);
     });
 
-    it(`refuses newcomers to a chat that is ${kind} as its origin does, and lets viewers with a cursor wait`, async () => {
+    it(`refuses newcomers to a ${kind} chat as its origin does, and lets those with a cursor wait`, async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
       const { relay, chat, viewer } = room;
       viewer.leave();

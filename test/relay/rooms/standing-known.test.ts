@@ -57,7 +57,7 @@ for (const [what, scenario] of Object.entries({ ...FINAL, ...ALIKE })) {
 
     if (what in ALIKE) return;
 
-    it("ends a room that lingers: a viewer that comes back gets the rest and the end, and a newcomer the same", async () => {
+    it("ends a lingering room: a viewer that comes back and a newcomer get the rest and the end", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000" });
       const { relay, chat, viewer } = room;
       const [first = 0] = viewer.cursors;
@@ -133,7 +133,7 @@ for (const [what, scenario] of Object.entries({ ...FINAL, ...ALIKE })) {
 }
 
 for (const how of ["its viewer has left", "its reading has failed", "its service was killed"] as const)
-  it(`a replay whose video is gone, after ${how}, ends for those that come back, with all that was read`, async () => {
+  it(`a gone video's replay ends, with all read, for those back after ${how}`, async () => {
     const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" }, hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { ...TEXT, kind: "replay", pageSize: 2 });
     const said = chat.say(20);

@@ -217,8 +217,8 @@ describe("a chat that is hidden", () => {
     [0, -40],
   ] as const) {
     for (const isSeenHidden of [true, false]) {
-      const when = isSeenHidden ? "while it is" : "before it was seen to be";
-      it(`does not end sooner by a clock that is ahead by ${first} days, and by ${then} after a restart ${when}`, async () => {
+      const when = isSeenHidden ? "while it is" : "before seen so";
+      it(`does not end sooner by a clock that is ahead by ${first} days, ${then} after a restart ${when}`, async () => {
         let days: number = first;
         const aheadMs = () => days * 24 * HOUR;
         const settings = { RELAY_HIDDEN_MS: `${20 * MINUTE}` };
@@ -245,7 +245,7 @@ describe("a chat that is hidden", () => {
   }
 
   for (const kind of ["private", "age-check", "content-check"] as const)
-    it(`leaves a gap with the reason (${kind}), if the later messages do not join the earlier ones`, async () => {
+    it(`leaves a gap with the reason (${kind}) if later messages do not join earlier ones`, async () => {
       const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
       const since = relay.clock.now();
       chat.change({ kind });
@@ -265,10 +265,10 @@ describe("a chat that is hidden", () => {
   for (const [what, scenario, downMs] of [
     ["there again", { kind: "live" }, 0],
     ["over", { kind: "disabled" }, 0],
-    ["there again, later than the grace time", { kind: "live" }, 10 * MINUTE],
-    ["over, later than the grace time", { kind: "disabled" }, 10 * MINUTE],
+    ["there again, after the grace time", { kind: "live" }, 10 * MINUTE],
+    ["over, after the grace time", { kind: "disabled" }, 10 * MINUTE],
   ] as const)
-    it(`is the reason of the gap if a restarted service finds it ${what} at its first look`, async () => {
+    it(`is the reason of the gap if a restarted service finds it ${what}`, async () => {
       const room = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 }, { hasDisk: true });
       const { relay, chat } = room;
       const since = relay.clock.now();
@@ -301,7 +301,7 @@ it("a page that says a chat is off is a good answer: only later messages may be 
   assert.ok(off - since >= 0 && off - since <= 31 * SECOND, `${off - since} ms`);
 });
 
-it("a chat that is off is looked for every 30 s for hours, although nobody watches its open room here", async () => {
+it("a chat that is off is looked for every 30 s for hours, though nobody watches its open room", async () => {
   const settings = { RELAY_LOOK_MS: "30000", RELAY_GRACE_MS: `${6 * HOUR}` };
   const { relay, chat, viewer, bootstraps } = await virtualRoom(3, settings);
   chat.change({ kind: "off" });
@@ -314,10 +314,10 @@ it("a chat that is off is looked for every 30 s for hours, although nobody watch
 });
 
 for (const [what, settings, alone] of [
-  ["at another instance", {}, 0],
-  ["at another instance, beside the same recording", { RELAY_RECORD: "another-one" }, 1],
+  ["elsewhere", {}, 0],
+  ["and recorded elsewhere", { RELAY_RECORD: "another-one" }, 1],
 ] as const)
-  it(`a recorded chat that is looked for seldom is looked for every 30 s while somebody watches it ${what}`, async () => {
+  it(`a recorded chat, seldom sought, is sought every 30 s while watched ${what}`, async () => {
     const { relay, chat, bootstraps } = await virtualRoom(3, settings);
     let elsewhere: number = alone;
     relay.store.ownership.wantedElsewhere = async (keys, beyond = 0) => (elsewhere > beyond ? keys : []);
@@ -373,7 +373,7 @@ it("a late off page that opens a room again leaves a gap from the last read", as
 });
 
 for (const kind of ["off", "private"] as const)
-  it(`a chat that was read to its end stays over, also for cursor 0, if its page says later that it is ${kind}`, async () => {
+  it(`a chat read to its end stays over, also for cursor 0, if its page later says ${kind}`, async () => {
     const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
     const { relay, chat, viewer } = room;
     chat.end("reload-only");
@@ -407,8 +407,8 @@ for (const [kind, isRestarted] of [
   ["private", false],
   ["private", true],
 ] as const) {
-  const which = `${kind === "off" ? "" : ` for a chat that is ${kind}`}${isRestarted ? " after a restart" : ""}`;
-  it(`a room that waits${which} is not failed by walls of its pages before they fail in a row for two minutes`, async () => {
+  const which = `${kind === "off" ? "" : ` for a ${kind} chat`}${isRestarted ? " after a restart" : ""}`;
+  it(`a room that waits${which} fails only after two minutes of walls`, async () => {
     const room = await virtualRoom(3, {}, {}, { hasDisk: isRestarted });
     const { relay, upstream, chat } = room;
     chat.change({ kind });

@@ -40,7 +40,7 @@ const offsets = (viewer: Awaited<ReturnType<VirtualRelay["enter"]>>) =>
   viewer.messages.map(({ message }) => /^\d+:\d\d$/.test(message.timestamp));
 
 describe("a viewer with a cursor of a live chat that is over", () => {
-  it("gets the rest and the end of the live chat and nothing of the replay, whatever the upstream shows now", async () => {
+  it("gets the live chat's rest and end, nothing of the replay, whatever the upstream shows now", async () => {
     const room = await replayed();
     const { viewer } = room;
     const back = await whole(room, { lastEventId: viewer.cursors[5] ?? 0 });
@@ -95,7 +95,7 @@ describe("a viewer with a cursor of a live chat that is over", () => {
     assert.equal(newcomer.init?.chatType, "liveChatReplayRenderer");
   });
 
-  it("gets the rest and the end, even without a grace time, if a page shows the end only to this viewer", async () => {
+  it("gets the rest and the end, even without grace time, if a page shows the end to it alone", async () => {
     const { relay, chat, viewer } = await virtualRoom(10, { RELAY_GRACE_MS: "0" }, {}, { hasDisk: true });
     relay.kill();
     chat.end("reload-only");
@@ -315,7 +315,7 @@ it("a viewer with a cursor of a replay gets it, though the live chat seems to ha
   assert.deepEqual([back.init?.cursor, back.messages.length], [cursors[1], 18]);
 });
 
-it("a viewer of the replay does not open the live chat again if its page says that the stream is to come", async () => {
+it("a viewer of the replay does not reopen the live chat if its page says that is to come", async () => {
   const { relay } = await replayed();
   relay.upstream.fault({ on: ["watch", "next"], times: Number.POSITIVE_INFINITY, as: "offline" });
   const visit = relay.visit({ videoId: VIDEO, chat: "replay", lastEventId: 0 });

@@ -134,7 +134,7 @@ describe("what a video is", () => {
 
   for (const [who, watch] of Object.entries(WATCHERS))
     for (const isReplayed of [false, true])
-      it(`has the times of pages that are asked, for ${who}, whether it is over${isReplayed ? ", and show its replay" : ""}`, async () => {
+      it(`has the times of pages asked for ${who} about its end${isReplayed ? ", with its replay" : ""}`, async () => {
         const { relay, broadcast, began } = stage();
         watch(relay);
         await relay.advance(SOON_MS);

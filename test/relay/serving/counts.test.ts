@@ -86,7 +86,7 @@ it("an idle viewer keeps at most 300 bytes alive besides its connection", async 
   assert.ok(each <= 300, `${each} bytes`);
 });
 
-it("a room that nobody speaks in keeps at most 60 KB alive, with its share of the simulated upstream", async () => {
+it("a silent room keeps at most 60 KB alive, with its share of the simulated upstream", async () => {
   const settings = { RELAY_MAX_ROOMS: "1000", RELAY_GATE_SPACING_MS: "10" };
   // What the upstream remembers of the requests belongs to no room.
   const relay = new VirtualRelay({ settings, simulator: { keepRequests: 0 } });
@@ -105,7 +105,7 @@ it("a room that nobody speaks in keeps at most 60 KB alive, with its share of th
   assert.ok(each <= 60 * KB, `${each} bytes`);
 });
 
-it("a batch is one write to each viewer, whatever its length, and at most 180 bytes are allocated for it", async () => {
+it("a batch of any length is one write to each viewer, and allocates at most 180 bytes for it", async () => {
   const [alone, { relay, say }] = [await roomOf(), await roomOf()];
   const sinks = await crowd(relay, MANY);
   for (const room of [alone.say, say]) await room(10); // compiles

@@ -331,7 +331,7 @@ describe("the store of a history", () => {
   });
 
   const COUNT = 5000;
-  it("is searched in slices, so that the event loop runs in between, even if the store answers at once", async () => {
+  it("is searched in slices, so the event loop runs in between even if the store answers at once", async () => {
     const store = observe(memoryStore(systemClock));
     const claim = await own(store, VIDEO);
     await store.append(claim, claim.head, several(COUNT), "");

@@ -129,7 +129,7 @@ it("messages below the tail that are too long for one chunk are read once", asyn
   assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
 });
 
-it("pages are kept for other viewers for a second: up to 4 MiB of text, and the last read at any size", async () => {
+it("pages are kept a second for other viewers: up to 4 MiB of text, and the last of any size", async () => {
   const readsOf = async (text: string): Promise<number> => {
     const { room, base, reads } = await storedRoom(400, text);
     const first = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100
@@ -158,7 +158,7 @@ it("a page that fails takes no later one of the same cursor with it", async () =
 
 // It may be from before a deletion, however large it is.
 for (const isReadAgain of [false, true])
-  it(`a page that is dropped while it is read is not kept${isReadAgain ? ", but a later read of it is" : ""}`, async () => {
+  it(`a page dropped while it is read is not kept${isReadAgain ? ", but a later read is" : ""}`, async () => {
     const { room, base, store } = await storedRoom(200, "x".repeat(50_000)); // 5 MB in each read
     const after = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100
     const { read } = store;

@@ -169,9 +169,9 @@ describe("nothing is left of a viewer", LIMIT, () => {
 
   for (const [name, videoId, behind] of [
     ["a socket alone", "ended-chat1", ""],
-    ["a response, because the request has a body,", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
+    ["a response to a body", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
   ] as const) {
-    it(`after its stream through ${name} has ended: the connection is closed silently`, async () => {
+    it(`after its stream through ${name} ended: the connection closes silently`, async () => {
       const ended = relay.upstream.chat(videoId, SCENARIO);
       const socket = dial(`${HEAD.replace(VIDEO, videoId)}${behind || "\r\n"}`);
       const received = await reads(socket, "event: init");

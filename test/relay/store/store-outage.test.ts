@@ -77,7 +77,7 @@ it("however many rooms fail, one line reports the outage and one its end", async
   assert.deepEqual([failed().length, worked().length], [1, 1]);
 });
 
-it("the service is unready from the first failed write until that write succeeds, even if a probe works", async () => {
+it("the service is unready from a failed write until that succeeds, even if a probe works", async () => {
   const { telemetry, retried } = listening();
   const relay = new VirtualRelay({ hasDisk: true, telemetry });
   const unreadiness = () => relay.when(relay.rooms.unreadiness());
@@ -97,7 +97,7 @@ it("the service is unready from the first failed write until that write succeeds
   assert.deepEqual(await unreadiness(), []);
 });
 
-it("a readiness check alone reports a failed store and its recovery, and so does the last room's release", async () => {
+it("a readiness check, or the last room's release, alone reports a store's failure and return", async () => {
   const { telemetry, value, failed, worked } = listening();
   const settings = { RELAY_GRACE_MS: "1", RELAY_POLL_MIN_MS: "600000", RELAY_POLL_MAX_MS: "600000" };
   const relay = new VirtualRelay({ hasDisk: true, telemetry, settings });

@@ -125,7 +125,7 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
 });
 
-it("a bug as a channel turns ends that channel with an error, and the connection's other chats go on", async () => {
+it("a bug as a channel turns ends it with an error, and its connection's other chats go on", async () => {
   const { relay, upstream, channel } = watched();
   const [alone, live, next] = ["video-alone", "live-first1", "live-secon1"];
   const chat = upstream.chat(alone, { kinds: ["text"] });

@@ -24,7 +24,7 @@ const nameOf = ({ client, endpoint }: (typeof PAIRS)[number]): string => `${clie
 
 describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat_replay", () => {
   for (const [place, pair] of PAIRS.entries()) {
-    it(`if only ${nameOf(pair)} works, tries it after those before it, and uses it from then on`, async () => {
+    it(`if only ${nameOf(pair)} works, tries it after those before it, and keeps it`, async () => {
       const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { works: [pair], timeoutMs: 1000 });
       const stream = await relay.enter({ videoId: VIDEO });
@@ -125,7 +125,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
   ];
   for (const [on, scenario] of steps) {
     for (const [what, as] of signals) {
-      it(`at ${on} by ${what}, and refuses the next video at once without a call`, async () => {
+      it(`at ${on} by ${what}, refusing the next video without a call`, async () => {
         const relay = new VirtualRelay({ simulator: { serviceWorker: "stub" } });
         for (const videoId of [VIDEO, OTHER]) relay.upstream.chat(videoId, scenario);
         const fault = relay.upstream.fault({ on, times: 1, as });
@@ -160,7 +160,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
     ["a redirect to sign in", { redirect: "https://accounts.google.com/ServiceLogin" }],
     ["HTTP 500", { status: 500 }],
   ] as const) {
-    it(`for twice as long the next time, if ${wall} came in place of every page in between`, async () => {
+    it(`for twice as long the next time if ${wall} came for every page in between`, async () => {
       const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "0" } });
       const retryAfters: (number | undefined)[] = [];
       for (const failure of ["captcha", as, "captcha"] as const) {

@@ -250,7 +250,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     ["a redirect to itself", { redirect: "?again" }, /redirects/],
   ];
   for (const [what, failure, why] of unloadable) {
-    it(`answers NO_LIVE_CHAT if both pages and next are ${what}; otherwise the watch page alone decides`, async () => {
+    it(`is NO_LIVE_CHAT if pages and next are ${what}; else the watch page decides`, async () => {
       const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO);
       failAlways(relay, ["popout", "next"], failure);

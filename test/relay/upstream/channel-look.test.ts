@@ -106,7 +106,7 @@ describe("a look at a channel", () => {
     assert.deepEqual((await look()).live, []);
   });
 
-  it("finds the live stream if /live shows a scheduled one, or no watch page because there are several", async () => {
+  it("finds the live stream if /live shows a scheduled one, or none because there are several", async () => {
     for (const livePage of ["scheduled", "alone"] as const) {
       const { channel, look, loaded, in: from } = lookingAt({ livePage });
       const free = channel.broadcast("free-chat-1", { startsAt: from(5000 * HOUR) });

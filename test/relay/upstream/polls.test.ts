@@ -131,7 +131,7 @@ for (const [where, actions, closing] of [
   ["a panel", [POLL_OPENED, POLL_UPDATED], POLL_CLOSED],
   ["a banner", [POLL_IN_BANNER], BANNER_REMOVED],
 ] as const)
-  it(`a poll in ${where} also closes if its room was released, and opened by a page that does not show it`, async () => {
+  it(`a poll in ${where} also closes if its room was released, and opened by a page without it`, async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { page: 0 });
     const before = await relay.enter({ videoId: VIDEO, details: true });

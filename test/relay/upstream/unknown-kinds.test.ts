@@ -77,7 +77,7 @@ it("a broken action is counted and logged, even if one of its kind carried nothi
     assert.ok(metrics.includes(`relay_dropped_actions_total{kind="${kind}",reason="${reason}"} ${count}\n`));
 });
 
-it("a reader that fails is logged as a bug with its stack, counted separately, and the chat continues", async () => {
+it("a reader that fails is logged as a bug with its stack, counted apart, and the chat goes on", async () => {
   const lines: string[] = [];
   const telemetry = new Telemetry(pino({ level: "error" }, { write: (line: string) => lines.push(line) }));
   const failing = () => ({

@@ -138,12 +138,12 @@ describe("the token of all messages that an answer offers", () => {
   const given: [what: string, as: Failure, why: RegExp][] = [
     ["is refused", { status: 400 }, /invalid argument/],
     ["is denied", { status: 403 }, /403/],
-    ["is answered without chat", "no-contents", /silent/],
+    ["has no chat", "no-contents", /silent/],
     ["is silent", { status: 200, body: EMPTY }, /silent/],
   ];
   for (const kind of ["live", "replay"] as const) {
     for (const [what, as, why] of given) {
-      it(`leaves a ${kind} chat in Top chat if it ${what}: the log says so once, and the room and a gauge show it`, async () => {
+      it(`leaves a ${kind} chat in Top chat if it ${what}: logged once, shown by room and gauge`, async () => {
         const { relay, chat } = watched({ kind, pageSize: 20, spacingMs: 10 });
         chat.say(30);
         const on = CALLS[kind];
@@ -179,7 +179,7 @@ describe("the token of all messages that an answer offers", () => {
     });
   }
 
-  it("is tried again at the next poll if the upstream throttles or fails for longer: nothing is missing", async () => {
+  it("is tried again at the next poll after a longer throttle or failure: nothing is missing", async () => {
     const { relay, chat, ids } = watched({ tokens: "reusable" });
     chat.say(30);
     relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
@@ -194,7 +194,7 @@ describe("the token of all messages that an answer offers", () => {
   });
 
   for (const kind of ["live", "replay"] as const) {
-    it(`is tried again at the next poll of a ${kind} chat if it is not answered in time: nothing is missing`, async () => {
+    it(`is tried again at a ${kind} chat's next poll if not answered in time: nothing is missing`, async () => {
       const { relay, chat, ids } = watched({ kind, tokens: "reusable", pageSize: 20 });
       chat.say(30);
       relay.upstream.fault({ on: CALLS[kind], times: 1, as: { delayMs: 0 } });

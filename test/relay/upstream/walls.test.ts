@@ -33,7 +33,7 @@ async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Troub
   return { relay, chat, viewer, repair };
 }
 
-describe("a room whose token is refused ends if its chat is over: a page of its video says so and nothing failed", () => {
+describe("a room whose token is refused ends, not fails, if its video's page says that it is over", () => {
   const over: [what: string, Partial<Scenario>][] = [
     ["the chat is disabled", { kind: "disabled" }],
     ["the video has no chat", { kind: "none" }],

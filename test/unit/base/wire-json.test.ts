@@ -19,7 +19,7 @@ const text = fc.string({
   unit: fc.oneof(separators, codePoint),
 });
 
-test("a frame stays whole wherever a client splits lines, and gives back any text, stored unescaped or not", () => {
+test("a frame stays whole wherever clients split lines, and gives back text, unescaped or not", () => {
   fc.assert(
     fc.property(text, fc.boolean(), (said, isDetailed) => {
       // As stores hold it that were written before anything was escaped.

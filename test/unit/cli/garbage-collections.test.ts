@@ -66,7 +66,7 @@ describe("a full collection", () => {
     assert.deepEqual([state.collections, state.thorough], [[(START_MS + QUIET_MS) / 1000], [false]]);
   });
 
-  it("comes again after a quiet minute if the heap has grown, and each busy second begins the minute again", async () => {
+  it("comes again after a quiet minute if the heap has grown; a busy second restarts the minute", async () => {
     await using service = running();
     const { clock, state } = service;
     await clock.advance(1000);

@@ -9,7 +9,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 
 const telemetry = new Telemetry(silentLog);
 
-test("a connection is not ended while it is added, even if the process is held up for longer than its time", async () => {
+test("a connection does not end as it is added, even if the process stalls longer than its time", async () => {
   let nowMs = 0;
   const heldUp: Clock = { ...systemClock, monotonic: () => (nowMs += 10) };
   const ended = Promise.withResolvers<string>();

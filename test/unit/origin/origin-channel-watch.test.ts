@@ -59,7 +59,7 @@ describe("the watch of a channel at an edge", () => {
   });
 
   for (const isSlow of [false, true])
-    it(`shows a stream again if its chat goes on after its end, though a viewer reads the end ${isSlow ? "later" : "earlier"}`, async () => {
+    it(`shows a stream again that goes on, though a viewer reads its end ${isSlow ? "later" : "earlier"}`, async () => {
       const line = (state: string, videoId?: string) =>
         JSON.stringify({ event: "channel", channel: CHANNEL, state, videoId });
       const lines = Object.assign(saying(line("live", LIVE), line("waiting"), line("live", LIVE)), {

@@ -81,7 +81,7 @@ const REFUSED: Record<string, [problem: RegExp, inputs: string[]]> = {
       "c/a b",
     ],
   ],
-  "a handle with other characters, or too many of them": [
+  "a handle with other or too many characters": [
     /has a handle that is not 1 to 30 letters/,
     [
       "@",

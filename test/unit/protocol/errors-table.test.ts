@@ -27,7 +27,7 @@ it("the documented errors after which a merged chat is retried are the temporary
   assert.deepEqual(new Set(documented), new Set(CODES.filter((code) => ERRORS[code].retry === "relay")));
 });
 
-it("the SDK gives up after errors that nobody retries, and waits for a chat that the service retries", () => {
+it("the SDK gives up after errors that nobody retries, and waits where the service retries", () => {
   for (const code of CODES) {
     const { status, retry, cause } = ERRORS[code];
     const { isFinal } = new ChatError(code, "", { status });

@@ -57,7 +57,7 @@ describe("the reason of a gap is what held up the reading last", () => {
 });
 
 for (const [token, wasMute, isGap] of [
-  ["that brought nothing for long", true, true],
+  ["that was mute for long", true, true],
   ["that was refused", false, false],
 ] as const) {
   it(`a page that soon follows a token ${token} ${isGap ? "may miss" : "misses no"} messages of a quiet chat`, async () => {

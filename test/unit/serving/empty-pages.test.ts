@@ -118,7 +118,7 @@ async function roomWithoutStore(t: TestContext) {
   return { room, sink, sent, telemetry, enter };
 }
 
-test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
+test("a viewer that waits for the store when its room closes ends in order, not as a broken one", async (t) => {
   const { room, sink, telemetry, enter } = await roomWithoutStore(t);
   const resets: string[] = [];
   sink.reset = () => void resets.push("reset");

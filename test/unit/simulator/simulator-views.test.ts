@@ -22,7 +22,7 @@ const KINDS = { live: "get_live_chat", replay: "get_live_chat_replay" } as const
 const answerIn = (body: Json) => body.continuationContents?.liveChatContinuation;
 
 for (const [kind, endpoint] of Object.entries(KINDS)) {
-  test(`the whole menu of a ${kind} chat is in the first answer to a watch page's token, and nowhere else`, async (t) => {
+  test(`the whole menu of a ${kind} chat is only in the first answer to a watch page's token`, async (t) => {
     const upstream = await startFor(t);
     const chat = upstream.chat(VIDEO, { kind: kind as keyof typeof KINDS, kinds: ["text"], pageSize: 20 });
     const said = chat.say(40);
@@ -67,7 +67,7 @@ for (const [foundOn, shown] of [
   ["both", ["watch"]],
   ["popout", ["popout"]],
 ] as [Scenario["foundOn"], Place[]][]) {
-  test(`a replay found on "${foundOn}" is shown on ${shown}: the popout page says that chat is disabled`, async (t) => {
+  test(`a replay on "${foundOn}" is shown on ${shown}; the popout page says chat is disabled`, async (t) => {
     const upstream = await startFor(t);
     const chat = upstream.chat(VIDEO, { kind: "replay", foundOn });
     const places = ["popout", "watch", "next"] as const;

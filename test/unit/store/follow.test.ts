@@ -146,7 +146,7 @@ async function play(seed: number): Promise<void> {
   assert.ok(beyond <= overtaken, `${beyond} are sent what follows the end, ${overtaken} were reading then`);
 }
 
-test("a follower gets each message once, in order, and the end, whether commits, notices or reads are first", async () => {
+test("a follower gets all once in order, and the end, be commits, notices or reads first", async () => {
   await fc.assert(fc.asyncProperty(fc.integer(), play), { numRuns: 200 });
 });
 

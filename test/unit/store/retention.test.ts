@@ -191,7 +191,7 @@ it("a room of a process that did not finish it goes with its last message, unles
   );
 });
 
-it("a store file that is written and pruned again and again does not grow, because its pages are reused", async (t) => {
+it("a store file that is written and pruned again and again reuses its pages and does not grow", async (t) => {
   const path = await temporaryFile(t);
   const wall = wallAt(BORN_MS);
   const sizes: number[] = [];

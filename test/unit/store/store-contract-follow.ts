@@ -102,7 +102,7 @@ export function followContract(subject: NewSubject): void {
     }
   });
 
-  test("a follower at the end of a room sees that end, even if the room is taken again and continues at once", async (t) => {
+  test("a follower at a room's end sees it, even if the room is taken again and goes on at once", async (t) => {
     const { store } = await subject(t);
     let claim = await own(store, ROOM);
     const following = [0, 1, 2].map((pauseTurns) => followed(store, ROOM, BORN_MS, { pauseTurns }));

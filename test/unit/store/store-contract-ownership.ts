@@ -89,7 +89,7 @@ export function ownershipContract(subject: NewSubject): void {
     );
   });
 
-  test("an overtaken owner of a room that does not exist yet is fenced, too, and takes nothing from the next", async (t) => {
+  test("an overtaken owner of a room not yet there is fenced, too, and takes nothing from the next", async (t) => {
     const { store } = await subject(t);
     const old = await own(store, ROOM);
     const current = await own(store, ROOM);

@@ -47,7 +47,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
-  test("a message stored by a clock in the past gets the time it was said, so correcting the clock prunes nothing", async (t) => {
+  test("a message stored by a clock in the past has its said time, so a right clock prunes nothing", async (t) => {
     const { store, wall } = await subject(t);
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
     const claim = await own(store, ROOM);
@@ -68,7 +68,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(DAY_MS, 100), 3);
   });
 
-  test("a message stored by a clock in the past is as old as the witness says, and stays once the clock is right", async (t) => {
+  test("a message stored by a clock in the past is as old as the witness says, also once corrected", async (t) => {
     const { store, wall } = await subject(t);
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
     wall.witness.hear(BORN_MS);
@@ -90,7 +90,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.getRoom(ROOM), undefined);
   });
 
-  test("a room without messages that ends with a clock in the past was read later, and stays once the clock is right", async (t) => {
+  test("a room without messages that ends with a clock in the past stays once the clock is right", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, claim.head, [], "");
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
@@ -116,7 +116,7 @@ export function pruneContract(subject: NewSubject): void {
     });
   }
 
-  test("a step deletes at most its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
+  test("a step deletes at most its limit, the oldest of all open rooms first, even inside a batch", async (t) => {
     const { store, wall } = await subject(t);
     const one = await own(store, ROOM);
     const two = await own(store, OTHER);
@@ -135,7 +135,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(0, 4), 0);
   });
 
-  test("finished rooms go first, the longest finished first, each whole, and then the oldest messages of others", async (t) => {
+  test("finished rooms go first, longest finished first, each whole, then others' oldest messages", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["open", "ended-second", "ended-first", "ended-late"];
     const claims = new Map<string, Hold>();

@@ -45,11 +45,11 @@ export function restoreContract(subject: NewSubject): void {
 
   const heads: [what: string, clock: number, base: number][] = [
     ["moves above the head that it has run ahead to", BORN_MS + 5, BORN_MS + 701],
-    ["moves above the head that the clock has just reached", BORN_MS + 700, BORN_MS + 701],
-    ["moves to the clock that has just passed its head", BORN_MS + 701, BORN_MS + 701],
+    ["moves above the head that the clock just reached", BORN_MS + 700, BORN_MS + 701],
+    ["moves to the clock that just passed its head", BORN_MS + 701, BORN_MS + 701],
   ];
   for (const [what, clock, base] of heads) {
-    test(`a room with more than one message per millisecond ${what}`, async (t) => {
+    test(`a room with more than one message per ms ${what}`, async (t) => {
       const { store, wall } = await subject(t);
       const ids = [...Array(700).keys()];
       await store.append(await own(store, ROOM), BORN_MS, messages(ids), "");
@@ -93,7 +93,7 @@ export function restoreContract(subject: NewSubject): void {
   const MOST_LOST = 1000 * 30 * 24 * 3600;
   for (const [what, bornMs, restoredMs] of [
     ["that are younger than the clock", BORN_MS, BORN_MS - 40 * 24 * HOUR_MS],
-    ["that were read until the clock was set back", BORN_MS, BORN_MS + 1],
+    ["read until a clock set-back", BORN_MS, BORN_MS + 1],
   ] as const)
     test(`rooms ${what} move beyond all cursors that clients may hold, each once`, async (t) => {
       const { store, wall } = await subject(t);

@@ -110,9 +110,9 @@ export function sizeContract(subject: NewSubject): void {
 
   for (const [what, heardMs] of [
     ["", undefined],
-    [", as the witness says", BORN_MS + HOUR_MS],
+    [", by the witness", BORN_MS + HOUR_MS],
   ] as const) {
-    test(`with a clock in the past, rooms that ended before it was wrong go, and one that has just ended stays${what}`, async (t) => {
+    test(`with a clock in the past, rooms ended before that go, one ended now stays${what}`, async (t) => {
       const { store, wall } = await subject(t);
       for (const key of ["first", "second"]) {
         await store.finish(await filled(store, key), ENDED);
@@ -134,7 +134,7 @@ export function sizeContract(subject: NewSubject): void {
     });
   }
 
-  test("of rooms that ended with a clock in the past, the one that ended first goes first, as the witness says", async (t) => {
+  test("of rooms ended with a clock in the past, the first one goes first, as the witness says", async (t) => {
     const { store, wall } = await subject(t);
     await store.finish(await filled(store, "first"), ENDED);
     wall.nowMs = BORN_MS - 40 * 24 * HOUR_MS;

@@ -145,7 +145,7 @@ function logContract(subject: NewSubject): void {
     }
   });
 
-  test("an append with an unknown outcome is repeated after a look at the room, and adds the missing messages", async (t) => {
+  test("an append of unknown outcome is repeated after a look, and adds the missing messages", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
     const head = (await store.getRoom(ROOM))?.head ?? 0;

@@ -120,7 +120,7 @@ test("a request gets the totals so far while many messages are uncounted", async
   await when(running);
 });
 
-test("an append that blanks a message counts it first, even if a count that began before it is under way", async () => {
+test("an append that blanks a message counts it first, even while an earlier count is under way", async () => {
   const { store, way, when, scheduler } = simulated();
   const hold = await when(own(store, ROOM));
   await when(store.append(hold, hold.head, chats(0, 1), ""));

@@ -5,7 +5,7 @@ import { assertCountedAgain, DAMAGES } from "../../support/unreadable-totals.ts"
 
 describe("totals that cannot be read", () => {
   for (const [damage, sql] of Object.entries(DAMAGES))
-    it(`because they ${damage} are counted again in SQLite, and every append continues`, async (t) => {
+    it(`because they ${damage} are recounted in SQLite, and appends continue`, async (t) => {
       await assertCountedAgain(await damageableFile(t), sql);
     });
 });

@@ -11,7 +11,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 
 const ROOM = "dQw4w9WgXcQ";
 
-it("a count that could not be written is written later, also that of a room that nobody watches any more", async () => {
+it("a count that could not be written is written later, also of a room that nobody watches", async () => {
   const clock = new FakeClock();
   const telemetry = new Telemetry(silentLog);
   const written: unknown[][] = [];

@@ -111,7 +111,7 @@ function series(values: Record<string, readonly string[]>): string[] {
   return others.reduce((all, next) => all.flatMap((one) => next.map((two) => `${one},${two}`)), first ?? []);
 }
 
-it("counters start at zero for every known label value: an alert on an increase sees the first count", async () => {
+it("counters start at zero for each known label value, so an alert sees the first increase", async () => {
   const telemetry = new Telemetry(silentLog);
   telemetry.upstream.egressAdded("office", {
     isUp: () => true,

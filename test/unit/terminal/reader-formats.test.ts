@@ -227,7 +227,7 @@ describe("CSV", () => {
   }
 
   for (const said of ["a;=1;", "a\n=1;", ";=1;", "a\r\n＝1;", 'a; "=1', 'a;"=1;', "a\t-1\tb", "a;;+1;"]) {
-    it(`lets no separator begin a formula in ${JSON.stringify(said)}, even for a program that ignores quotes`, () => {
+    it(`lets no separator begin a formula in ${JSON.stringify(said)}, even if quotes are ignored`, () => {
       const cells = lineOf(said).split(/[;\t\r\n]/);
       assert.deepEqual(
         cells.filter((cell) => /^[" ]*[=+\-@＝]/.test(cell)),

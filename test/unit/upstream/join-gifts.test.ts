@@ -198,7 +198,7 @@ describe("a gift that has two forms", () => {
     );
   });
 
-  it("does not end a gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
+  it("ends no gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
     const pending = {
       sinceMs: CONTEXT.receivedAt,
       untilMs: CONTEXT.receivedAt,

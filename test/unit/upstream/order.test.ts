@@ -151,7 +151,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("give a paid message in the page's place, before its deletion, if the answer shows it in a ticker", () => {
+  it("give a paid message of the answer's ticker in the page's place, before its deletion", () => {
     const item = (id: string, second?: number) =>
       ({
         message: { id, details: { ...(second && { publishedAt: new Date(second * 1000).toISOString() }) } },

@@ -149,12 +149,12 @@ describe("the breaker of an egress", () => {
   for (const [what, failure, pageCooldownMs, heard] of [
     ["is answered", undefined, 0, [true]],
     ["is answered with an error", FAILED, 0, [true]],
-    ["would wait for a cooldown of pages alone", THROTTLED, 60_000, [false]],
+    ["would await a page cooldown", THROTTLED, 60_000, [false]],
     ["finds no connection", UNCONNECTED, 0, []],
     ["breaks", new UpstreamError("unusable", "reset", { isBroken: true }), 0, []],
     ["is throttled for seconds", THROTTLED, 5000, []],
   ] as const) {
-    it(`tries by itself while no egress reaches the upstream, although it has rooms: the try ${what}`, async () => {
+    it(`with rooms, tries by itself if no egress gets through: it ${what}`, async () => {
       const given = { isCutOff: true, failure, pageCooldownMs: () => pageCooldownMs };
       const { clock, breaker, reached } = breakerOf(given);
       breaker.cutOff();

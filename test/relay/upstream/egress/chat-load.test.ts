@@ -162,7 +162,7 @@ it("a live answer with 150 actions or more is counted, and logged once a minute"
   assert.ok(Number(interrupted?.silentMs) > 20_000, `${interrupted?.silentMs}`);
 });
 
-describe("one address loses nothing of an upstream that keeps 10 s, and refuses chats that it cannot read in time", () => {
+describe("one address loses nothing that is kept for 10 s, and refuses chats it cannot read in time", () => {
   const MIXED = [2000, 5000, 10_000, 10_000];
   const rows = [
     { rooms: 40, timeoutsMs: [2000], arrivalMs: 40_000, read: 19, replays: 10 },
@@ -187,7 +187,7 @@ describe("one address loses nothing of an upstream that keeps 10 s, and refuses 
   for (const { read, ...asked } of rows) {
     const { timeoutsMs, replays = 0, settings = { RELAY_GATE_SPACING_MS: "250" } } = asked;
     const spacing = `${settings.RELAY_GATE_SPACING_MS} ms`;
-    it(`${asked.rooms} chats, requested every ${timeoutsMs} ms, beside ${replays} replays, at ${spacing}`, async () => {
+    it(`${asked.rooms} chats, asked every ${timeoutsMs} ms, beside ${replays} replays, at ${spacing}`, async () => {
       const { open, refused, refusal, lost, gaps, lateness, fullAnswers } = await carry({
         ...asked,
         seed: 1,

@@ -104,7 +104,7 @@ describe("rooms on two egresses", () => {
       assert.ok(calls.length > 0);
   });
 
-  it("refuse a new room until the first of them may be used again, even if the other was throttled last", async () => {
+  it("refuse a new room until the earliest is free again, even if the other was throttled last", async () => {
     const { relay, newChat } = withEgresses(2);
     const throttles = (from: string, seconds: number) =>
       relay.upstream.fault({
@@ -121,7 +121,7 @@ describe("rooms on two egresses", () => {
   });
 
   for (const on of ["sw.js", "get_live_chat"] as const) {
-    it(`a chat is opened by the other egress if ${on} turns out to be throttled at the first one`, async () => {
+    it(`a chat is opened by the other egress if the first one turns out throttled at ${on}`, async () => {
       const { relay, watch, egresses } = withEgresses(2);
       relay.upstream.fault({ on, from: "a", times: 1, as: THROTTLES });
       await watch("room");
@@ -307,7 +307,7 @@ describe("on an upstream that counts calls by address and keeps messages for 10 
     { as: "dead", withinMs: 15_000, addresses: 2, rooms: 24, pollsMs: 9000 },
     { as: "dead", withinMs: 7000, addresses: 3, rooms: 18, pollsMs: 9000 },
   ] as const) {
-    it(`${rooms / addresses} rooms of one of ${addresses} addresses that is ${as} move to the others within ${withinMs} ms, and nothing is lost`, async () => {
+    it(`${rooms / addresses} rooms of a ${as} address of ${addresses} move to others in ${withinMs} ms, without a loss`, async () => {
       const trouble = { atMs: 35_000, as };
       const timeoutsMs = [pollsMs / 0.9];
       const asked = { seed: 1, rooms, egresses: addresses, timeoutsMs, arrivalMs: 20_000 };

@@ -99,7 +99,7 @@ describe("two egresses", () => {
   });
 });
 
-it("the answer to a room shows that the upstream is reached, while the service's own try gets no answer", async () => {
+it("the answer to a room shows that the upstream is reached, while the service's try gets none", async () => {
   const relay = new VirtualRelay({ seed: 1 });
   const { answers, egresses, upstream } = relay;
   const { videoId } = upstream.chat("is-answered", realisticHold);

@@ -137,7 +137,7 @@ describe("fairness", () => {
     );
   });
 
-  it("starts other calls in turn with polls that can wait for four of them, then after three polls each", async () => {
+  it("starts other calls in turn with polls that can wait for four, then after three polls each", async () => {
     const { clock, call, starts } = gateBench();
     const asked = [call("first", { lane: "caller" })];
     // When the first of them may start, five other calls can go before each.
@@ -370,7 +370,7 @@ describe("fairness", () => {
 });
 
 describe("the gate", () => {
-  it("ranks recorded rooms first, then watched ones, then lingering ones, and busy ones before quiet ones", () => {
+  it("ranks recorded rooms before watched before lingering ones, and busy before quiet ones", () => {
     const watched = { isRecorded: false, isWatched: true, isQuiet: false };
     const order = [
       { ...watched, isRecorded: true },

@@ -80,7 +80,7 @@ describe("the pace of an address that instances share", () => {
   });
 
   for (const lateMs of [300, 900])
-    it(`keeps the spacing, and lets all instances call, if one is so busy that it is always ${lateMs} ms late`, async () => {
+    it(`keeps its spacing and lets all instances call if a busy one is always ${lateMs} ms late`, async () => {
       const { counts, leastMs } = await startsOf([NEAR, NEAR], [lateMs, 0]);
       assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
       assert.ok(Math.min(...counts) > 10, `${counts}`);
