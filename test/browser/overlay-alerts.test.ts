@@ -85,7 +85,7 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     assert.ok(Number(await seconds) > 0.3);
   });
 
-  it("are read aloud from an amount on, stay while they are read, and are not if they were deleted before", async () => {
+  it("are read aloud from an amount on unless deleted before, and stay while they are read", async () => {
     const { page, chat } = pages;
     await page.clock.install();
     await open("&view=alerts&hold=0.2&speech=paid&speechFrom=5USD");

@@ -96,7 +96,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("takes stylesheets, fonts and pictures from other hosts by its CSS, and none that a message names", async () => {
+  it("takes styles, fonts, pictures from other hosts by its CSS, and none that a message names", async () => {
     const { page, chat } = pages;
     const asked: string[] = [];
     await page.route(/^https?:\/\/(?!127\.)/, (route) => {

@@ -436,7 +436,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     ["a chat that was released, after 3 s", [streams(init(10), message(11), RELEASED)], [3, 3]],
     ["a channel that does not exist yet, every 30 s", [NONE], [30, 30, 30], ALL_OF_CHANNEL],
     [
-      "a channel whose stream fails or is refused, after 30 s and up to 5 min",
+      "a failing or refused channel, in 30 s to 5 min",
       [streams(QUIET, BROKEN), refuses(403, { code: "FORBIDDEN", message: "No." })],
       [30, 60, 120, 240, 300, 300],
       ALL_OF_CHANNEL,

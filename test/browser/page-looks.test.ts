@@ -139,7 +139,7 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.setViewportSize({ width: 360, height: 600 });
   });
 
-  it("leaves two fifths of the window to the chat if its text is twice as large, and scrolls the rest away", async () => {
+  it("leaves the chat two fifths of the window at twice the text size, and scrolls the rest away", async () => {
     const { page, chat } = pages;
     const long = "What is pinned, and has many words. ".repeat(10);
     await page.setViewportSize({ width: 320, height: 640 });

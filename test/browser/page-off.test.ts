@@ -54,7 +54,7 @@ describe("while the chat is off", { skip: NO_CHROMIUM }, () => {
 
   for (const [what, path] of Object.entries(PATHS))
     it(
-      `${what} waits, also if it is opened then, and is open again once the chat is back`,
+      `${what} waits, also if opened then, and goes on when it is back`,
       inContext(async () => {
         const page = await open(path);
         await page.locator(rowOf("chat-0-1")).waitFor();

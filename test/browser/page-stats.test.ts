@@ -23,7 +23,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.page.locator("#minutes tbody tr").first().waitFor();
   };
 
-  it("count messages that come while the totals are on their way, also if the chat is silent afterwards", async () => {
+  it("count messages that come while totals are loading, also if the chat is silent afterwards", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 3));
     const late = async (route: Route) => {

@@ -72,7 +72,7 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     await assertHidden();
   });
 
-  it("takes the token along to other videos, to the page of one chat, and to the set-up of the overlay", async () => {
+  it("takes the token along to other videos, the page of one chat, and the overlay's set-up", async () => {
     await open(`/?videoId=${VIDEO}`);
     await shows(`in ${VIDEO}`);
     await page.fill("#open input[name=videoId]", `${VIDEO}, ${OTHER}`);
@@ -126,7 +126,7 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     ["none", ""],
     ["one without the right", `#token=`],
   ] as const)
-    it(`has a field for the token after it was refused with ${state}, and keeps it in memory alone`, async () => {
+    it(`once refused with ${state}, has a field for the token, kept in memory alone`, async () => {
       await open(`/?videoId=${FOREIGN}`, fragment && `${fragment}${token}`);
       const field = page.locator("#open input[name=token]");
       await field.waitFor();

@@ -99,7 +99,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () =>
     );
   });
 
-  it("work through a pooler in transaction mode, with LISTEN directly at the server and without LISTEN", {
+  it("work through a pooler in transaction mode, with LISTEN at the server and without LISTEN", {
     skip: noPooler,
   }, async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
@@ -121,7 +121,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () =>
     await assertSame(streams.slice(1), 18);
   });
 
-  it("keep viewers while PostgreSQL is away, call the upstream for nothing, and continue when it is back", {
+  it("keep viewers while PostgreSQL is away, call no upstream, and continue when it is back", {
     skip: noOwnPostgres(),
   }, async (t) => {
     const own = await ownPostgres(t);

@@ -243,7 +243,7 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     assert.ok(readAgoMs >= 500, `${readAgoMs} ms`);
   });
 
-  it("are pruned in bounded steps after they were moved, and each step continues where the last one ended", async (t) => {
+  it("are pruned in bounded steps after a move, each step from where the last one ended", async (t) => {
     const url = await setUp(t);
     const store = await open(t, url);
     const hold = await own(store, ROOM);

@@ -23,7 +23,7 @@ const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_GRACE_MS: "60000" } as const;
 describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
   const ways = { "by notices": {}, "by looks, if no notice arrives": { RELAY_STORE_LISTEN_URL: UNHEARD } };
   for (const [way, settings] of Object.entries(ways))
-    it(`comes at all instances, ${way}, and through the stop of the one that reads it`, async (t) => {
+    it(`comes at all instances, ${way}, and through the stop of its reader`, async (t) => {
       const { upstream, start } = await setUpInstances(t, server);
       const chat = upstream.chat(VIDEO, CHAT);
       chat.say(1);

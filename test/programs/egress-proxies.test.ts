@@ -69,7 +69,7 @@ for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
       await assertSecret(relay, log, []);
     });
 
-    it("says that the proxy cannot be reached, without user and password, if it refuses them or does not listen", async (t) => {
+    it("says without user and password that a proxy is unreachable, if it refuses them or is down", async (t) => {
       await using proxy = await RealProxy.start(program, await temporaryFolder(t));
       const wrong = `${scheme}://${USER}:${PASSWORD}@${proxy.name}`.replace(`:${PASSWORD}@`, ":open-sesame@");
       const { relay, log } = await talkativeRelay(wrong);

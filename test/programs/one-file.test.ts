@@ -159,7 +159,7 @@ describe("the one executable file", { skip }, () => {
       ["only for reading", "ro", /read-only file system/],
       ["full", "nr_inodes=1", /no space left/],
     ] as const) {
-      it(`needs nothing of a home that is ${what}, and says in one line that no store can be there`, async (t) => {
+      it(`needs nothing of a home that is ${what}; one line says that it takes no store`, async (t) => {
         const machine = await BareMachine.make(t, FILE);
         const options = { disk, env: { HOME: "/home", TMPDIR: "/home" } };
         const demo = machine.start(["demo", "--port", "0"], options);
@@ -173,7 +173,7 @@ describe("the one executable file", { skip }, () => {
       });
     }
 
-    it("cannot start without a library, or where musl is in place of glibc, and the system says so in one line", async (t) => {
+    it("cannot start without a library or with musl for glibc, as one line of the system says", async (t) => {
       const libraries = librariesOf(FILE);
       const without = (name: string) => libraries.filter((path) => !path.includes(name));
       const rows: [without: string, why: RegExp][] = [

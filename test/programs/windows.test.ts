@@ -17,7 +17,7 @@ const NAME = "livechat-relay-windows-x64.exe";
 const NO_MEMORY = /Fatal process out of memory: SegmentedTable::InitializeTable \(subspace allocation\)/;
 
 if (existsSync("/usr/bin/wine"))
-  it("the executable file for Windows prints its version under Wine, unless Node.js cannot start there", async (t) => {
+  it("the Windows executable prints its version under Wine, unless Node.js cannot start there", async (t) => {
     const folder = await temporaryFolder(t);
     const isBuilt = existsSync(join(BUILT, NAME));
     if (!isBuilt) await buildExecutables(["win32-x64"], folder);

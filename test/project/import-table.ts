@@ -240,7 +240,7 @@ describe("the code", () => {
     );
   });
 
-  it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
+  it("separates the SDK: of src it has protocol types and, at run time, only the table of kinds", () => {
     const client = join(ROOT, "client");
     for (const file of filesOf("*.ts", client, ["build.ts"])) {
       const source = readFileSync(join(client, file), "utf8");

@@ -243,7 +243,7 @@ function isOlderThan(major: number, node: string): boolean {
   return !error && Number.parseInt(stdout, 10) < major;
 }
 
-it("the npm scripts also run in Windows' shell: they are plain commands, or exec.cmd stands in for exec", async () => {
+it("the npm scripts run in Windows' shell, too: as plain commands, or by exec.cmd for exec", async () => {
   const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   assert.equal(
     await readFile(join(ROOT, "exec.cmd"), "utf8").then((text) => text.trimEnd().endsWith("\n@%*")),

@@ -58,7 +58,7 @@ describe("the demo", () => {
     assert.equal(await demo.exited, 0);
   });
 
-  it("plays a script: a stream that is scheduled, off, on, has a gap and ends, and the channel's next one", async (t) => {
+  it("plays a stream that is scheduled, off, on, has a gap and ends, and the channel's next one", async (t) => {
     // The gap lasts 15 s, and the room tries again at most 15 s later.
     const script = "4s:start,6s:off,9s:on,10s:gap,44s:next";
     const faster = ["--look-ms", "1000", "--channel-ms", "2000"];

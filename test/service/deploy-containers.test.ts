@@ -36,7 +36,7 @@ describe("deploy/kubernetes.yaml", () => {
     assert.equal(stdout, "");
   });
 
-  it("leads from the public address to the edges, except on the operator's paths, and from them to the origin", () => {
+  it("leads the public address, except operator's paths, to the edges, and them to the origin", () => {
     const named = (kind: string, name: string) =>
       documents.find((each) => each.kind === kind && each.metadata.name === name) ??
       assert.fail(`no ${kind} ${name}`);
@@ -71,7 +71,7 @@ for (const [file, table, ports] of [
   ["compose.cluster.yaml", SETTINGS, { "relay-1": 8081, "relay-2": 8082, "relay-3": 8083 }],
   ["compose.edge.yaml", EDGE_SETTINGS, { edge: 8080 }],
 ] as const) {
-  it(`deploy/${file} has settings that exist, Caddy in front, and all for the operator on 127.0.0.1`, () => {
+  it(`${file} has settings that exist, Caddy in front, the operator's on 127.0.0.1`, () => {
     const read = parse(readFileSync(join(DEPLOY, file), "utf8"), { merge: true });
     const { caddy, ...services }: Record<string, ComposeService> = read.services;
     const ours = Object.entries(services).filter(([, { image }]) => image === "livechat-relay");

@@ -7,7 +7,7 @@ import { channel, said, serve } from "../support/history.ts";
 import { own } from "../support/store-reading.ts";
 import { BORN_MS, openFor, ROOM, wallAt } from "../support/store-subject.ts";
 
-it("export selects by the chat's own time, words or author, and names the stored times if there is nothing", async (t) => {
+it("export selects by the chat's time, words or author; if none match, it names stored times", async (t) => {
   const store = await openFor(t, "memory:", wallAt(BORN_MS));
   const { url } = await serve(t, store);
   const hold = await own(store, chatKey(ROOM, "replay"));

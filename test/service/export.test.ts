@@ -74,7 +74,7 @@ describe("export from a running service", () => {
     );
   });
 
-  it("reads a replay with --follow to its end, as CSV by the file's ending, even if the id begins with a dash", async (t) => {
+  it("follows a replay to its end, as CSV by the file's ending, even if the id has a dash first", async (t) => {
     const path = `${await temporaryFile(t)}.csv`;
     const args = ["export", REPLAY, "--server", relay.url, "--output", path];
     const refused = await outcome(args);

@@ -17,7 +17,7 @@ const filesIn = async (folder: string) =>
     .sort();
 
 describe("files", () => {
-  it("writes deploy/ and docs/ byte for byte, with all that their pages link to, and lists what it wrote", async (t) => {
+  it("writes deploy/ and docs/ byte for byte with all that their pages link to, and lists it all", async (t) => {
     const folder = join(await temporaryFolder(t), "new", "relay");
     const { code, out, error } = await outcome(["files", folder]);
     assert.deepEqual([code, error], [0, ""]);

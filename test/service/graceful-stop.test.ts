@@ -44,7 +44,7 @@ async function openBare(
 }
 
 it(
-  "SIGTERM, SIGINT and SIGHUP end every stream without an end frame, and viewers resume without a gap",
+  "SIGTERM, SIGINT and SIGHUP end streams without an end frame; viewers resume without a gap",
   LIMIT,
   async (t) => {
     await using upstream = await startSimulator();
@@ -178,7 +178,7 @@ describe("a stop", LIMIT, () => {
     assert.ok(viewers.every(({ sink, end }) => sink.closedBy === "end" && !end));
   });
 
-  it("takes less than five seconds with a disk that does not answer, and loses nothing that viewers saw", async () => {
+  it("takes under five seconds with a disk that does not answer, and loses nothing viewers saw", async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
     const viewers = await Promise.all(Array.from({ length: 2000 }, () => relay.visit({ videoId: VIDEO })));

@@ -54,7 +54,7 @@ describe("a log on a full disk", LIMIT, () => {
     assert.deepEqual(await service.exited, [0, null], service.error);
   });
 
-  it("goes on, on a line of its own, once there is space, says that lines are missing, and can be truncated", async (t) => {
+  it("goes on in a line of its own once there is space, reports lost lines, and can be truncated", async (t) => {
     using disk = new Disk(1 << 20);
     if (!disk.canFill) return t.skip("mounting was refused");
     const file = join(dirname(disk.path), "relay.log");

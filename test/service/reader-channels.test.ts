@@ -185,7 +185,7 @@ describe("export --follow of a channel", () => {
       assert.equal(rows[1]?.message, 'a "quoted"\nline');
     });
 
-    it(`continues no file of a video (${format}), and an export of a video continues no file of a channel`, async (t) => {
+    it(`continues no file of a video (${format}), and an export of a video none of a channel`, async (t) => {
       await using server = await AnsweringServer.start(
         streams(began(A, 4), said(A, 5), gone),
         streams(init(0), message(1, WORDS), END),

@@ -88,14 +88,14 @@ async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
 describe("a viewer with a cursor that the store has lost", () => {
   const losses: [what: string, kept: string[], loss: Loss][] = [
     [
-      "in a backup started with RELAY_RESTORED=on",
+      "by a RELAY_RESTORED=on backup",
       ids("a", 0, 10),
       { replace: restore, settings: { RELAY_RESTORED: "on" } },
     ],
     ["with the store's file", [], { replace: (path) => rm(path) }],
   ];
   for (const [what, history, loss] of losses) {
-    it(`${what}, gets a backfill, can see this from init.cursor, and misses nothing from there on`, async (t) => {
+    it(`${what}, gets a backfill, shown in init.cursor, then misses nothing`, async (t) => {
       const { cursor, resumed, kept } = await resumedAfter(t, loss);
       assert.ok(resumed.init.cursor > cursor, "it stands among the cursors that it may hold");
       assert.deepEqual(resumed.ids, ids("b", 35, 45));
@@ -118,7 +118,7 @@ describe("a viewer with a cursor that the store has lost", () => {
     });
   }
 
-  it("skips the lost messages silently if the backup starts without RELAY_RESTORED, which exists for this", async (t) => {
+  it("skips lost messages silently if the backup starts without RELAY_RESTORED, made for this", async (t) => {
     const { cursor, resumed } = await resumedAfter(t, { replace: restore });
     assert.equal(resumed.init.cursor, cursor);
     // The client has had the cursors of the gap and of b0 to b18.
@@ -134,7 +134,7 @@ it("a start with RELAY_RESTORED=on reports how many rooms it moved, and reminds 
   assert.match(line.msg, /switch it off/);
 });
 
-it("a stop ends a start with RELAY_RESTORED=on between two rooms, and the next start moves all of them", async (t) => {
+it("a stop ends a start with RELAY_RESTORED=on between two rooms; the next start moves all", async (t) => {
   const path = await temporaryFile(t);
   const rooms = ["aaaaaaaaaaa", "bbbbbbbbbbb", "ccccccccccc"];
   fill(path, rooms, 100_000);

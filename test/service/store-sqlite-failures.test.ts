@@ -53,7 +53,7 @@ test("a killed process loses nothing that it acknowledged, ten times over", asyn
   }
 });
 
-test("a file that another program has locked for writing is read, and takes no writes until it is free", async (t) => {
+test("a file that another program locks for writing is read, and not written until it is free", async (t) => {
   const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -96,7 +96,7 @@ test("a commit whose append failed reaches the followers, once", async (t) => {
   assert.deepEqual(await third, { done: false, value: ENDED });
 });
 
-test("a thread that dies fails its operations as unavailable; repeating them loses and duplicates nothing", async (t) => {
+test("a thread that dies fails its operations as unavailable; repeats lose and double nothing", async (t) => {
   const path = await temporaryFile(t);
   let thread = nextThread();
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
@@ -205,7 +205,7 @@ const LOSSES: Record<string, (path: string) => Promise<void>> = {
 };
 
 for (const [what, lose] of Object.entries(LOSSES)) {
-  test(`an open file that is ${what} is noticed at the next use, or soon without any, and by a new thread`, async (t) => {
+  test(`an open file that is ${what} is noticed at its next use, by a new thread, or soon without`, async (t) => {
     const path = await temporaryFile(t);
     const starting = nextThread();
     const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
@@ -227,7 +227,7 @@ for (const [what, lose] of Object.entries(LOSSES)) {
   });
 }
 
-test("a folder that the system does not let the store look into costs it neither its thread nor its file", {
+test("a folder that the store may not look into costs it neither its thread nor its file", {
   skip: process.platform === "win32",
 }, async (t) => {
   const folder = join(await temporaryFolder(t), "data");

@@ -79,7 +79,7 @@ test("the files of a store are its user's alone", async (t) => {
   }
 });
 
-test("an empty file does not count as a restored store, and the log names it if a new one is made in it", async (t) => {
+test("an empty file does not count as restored; the log names it if a new store is made in it", async (t) => {
   const path = await temporaryFile(t);
   await writeFile(path, "");
   assert.throws(() => assertRestored(`sqlite:${path}`), {
@@ -186,7 +186,7 @@ const LATER = [
   "alter table room drop column invented;",
 ];
 
-test("a file is upgraded by the steps that it lacks, and then refused by a program that does not know them", async (t) => {
+test("a file is upgraded by the steps it lacks, then refused by a program without those steps", async (t) => {
   const path = await filledFile(t);
   assert.deepEqual(openLater(path, STEPS), { schema: 8, played: [] });
   assert.deepEqual(openLater(path, LATER.slice(0, 2)), { schema: 9, played: [9] });
