@@ -54,7 +54,7 @@ interface OpenOptions {
 }
 
 /** What it needs of the rooms of its instance; see `Rooms`. */
-interface OwnRooms {
+interface EntryRooms {
   readonly stopped: AbortSignal;
   readonly places: RoomPlaces;
   readonly openings: OpeningQueue;
@@ -72,14 +72,14 @@ const UNREAD_MS = 1000;
 
 export class VideoEntry {
   readonly videoId: string;
-  readonly #rooms: OwnRooms;
+  readonly #rooms: EntryRooms;
   readonly #parts: RoomsParts;
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   readonly #waiting = new WaitingViewers();
 
-  constructor(videoId: string, rooms: OwnRooms, parts: RoomsParts) {
+  constructor(videoId: string, rooms: EntryRooms, parts: RoomsParts) {
     this.videoId = videoId;
     this.#rooms = rooms;
     this.#parts = parts;

@@ -20,7 +20,7 @@ import type { Tail } from "./tail.ts";
 import { rareTypesOf } from "./type-filter.ts";
 
 /** What they need of their room; see `Room`. */
-interface OwnRoom {
+interface StartsRoom {
   readonly key: ChatKey;
   readonly chatType: ChatType;
   readonly tail: Tail;
@@ -29,13 +29,13 @@ interface OwnRoom {
 }
 
 export class Starts {
-  readonly #room: OwnRoom;
+  readonly #room: StartsRoom;
   readonly #log: RoomLog;
   readonly #cursors: RoomCursors;
   /** The searches in flight, by what they look for. */
   readonly #searches = new InFlight<number | undefined, string>();
 
-  constructor(room: OwnRoom, log: RoomLog, cursors: RoomCursors) {
+  constructor(room: StartsRoom, log: RoomLog, cursors: RoomCursors) {
     this.#room = room;
     this.#log = log;
     this.#cursors = cursors;

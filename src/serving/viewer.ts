@@ -12,7 +12,7 @@ import type { Sink, SinkOwner } from "./sink.ts";
 import type { Chunk } from "./tail.ts";
 
 /** What it needs of its room, and says to it; see `Room`. */
-interface OwnRoom {
+interface ViewerRoom {
   readonly videoId: string;
   readonly head: number;
   readonly streamEnd: StreamEnd | undefined;
@@ -24,7 +24,7 @@ interface OwnRoom {
 
 export class Viewer implements SinkOwner {
   readonly feed: Feed;
-  readonly #room: OwnRoom;
+  readonly #room: ViewerRoom;
   readonly #sink: Sink;
   /** Its places in the facts that its client asks for; undefined if it asks for none. */
   readonly #facts: readonly FactPlace[] | undefined;
@@ -43,7 +43,7 @@ export class Viewer implements SinkOwner {
    * is honoured. `facts`: those that it is sent. It writes nothing before `start`.
    */
   constructor(
-    room: OwnRoom,
+    room: ViewerRoom,
     sink: Sink,
     feed: Feed,
     cursor: number,
