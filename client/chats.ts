@@ -1,6 +1,6 @@
 /** The chats that the SDK reads from the service: of a video, of a channel, and several on one connection. */
 import type { MessageType } from "../src/protocol/kinds.ts";
-import { Room } from "./chat-room.ts";
+import { Room } from "./chat-stream.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import { CHANNEL, MERGED, VIDEO } from "./stream-table.ts";
 import type {
