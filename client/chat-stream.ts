@@ -37,7 +37,7 @@ const FIELDS: Record<string, string> = {
 
 type Emission = { [E in keyof AnyEvents]: [event: E, value: AnyEvents[E]] }[keyof AnyEvents];
 /**
- * An entry of the queue. When it is handed out, the room's cursor moves to its `place`. `passed`: all
+ * An entry of the queue. When it is handed out, the stream's cursor moves to its `place`. `passed`: all
  * messages since the last place were excluded by `types`. `dead`: one of several chats cannot be read any
  * more. `over`: the last chat is over.
  */
@@ -47,7 +47,7 @@ type Entry =
   | ["dead", value: ChatError, place?: ChatCursor]
   | ["over"];
 
-export class Room implements Chat<Message, number | string, AnyEvents> {
+export class ChatStream implements Chat<Message, number | string, AnyEvents> {
   state: State = "connecting";
   end: AnyEvents["end"] | undefined;
   readonly #stream: Stream;

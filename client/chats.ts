@@ -1,6 +1,6 @@
 /** The chats that the SDK reads from the service: of a video, of a channel, and several on one connection. */
 import type { MessageType } from "../src/protocol/kinds.ts";
-import { Room } from "./chat-stream.ts";
+import { ChatStream } from "./chat-stream.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import { CHANNEL, MERGED, VIDEO } from "./stream-table.ts";
 import type {
@@ -36,7 +36,7 @@ export function chat<
 export function chat(url: string | URL, options: AnyOptions, clock: Clock): Chat;
 export function chat(url: string | URL, options: object, clock = systemClock): unknown {
   const isOfVideo = (options as AnyOptions | undefined)?.channel === undefined;
-  return new Room(isOfVideo ? VIDEO : CHANNEL, clock, url, options);
+  return new ChatStream(isOfVideo ? VIDEO : CHANNEL, clock, url, options);
 }
 
 /**
@@ -51,5 +51,5 @@ export function merged<D extends boolean = false, T extends TypeOrGroup = Messag
 ): MergedChats<MessageOf<TypesIn<T> | "gap", D>> {
   // The service writes handles in lower case.
   const channels = options?.channels?.map((name) => (name[0] === "@" ? name.toLowerCase() : name));
-  return new Room(MERGED, systemClock, url, { ...options, channels }) as MergedChats<never>;
+  return new ChatStream(MERGED, systemClock, url, { ...options, channels }) as MergedChats<never>;
 }
