@@ -1,26 +1,26 @@
 /**
- * Work that is done once for all who ask for the same while it is under way. They share the result,
+ * Work that is done once for all who ask for the same while it is in flight. They share the result,
  * but not the data that it is made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes
  * on.
  */
 import { unlessAborted } from "./deadline.ts";
 
-interface UnderWay<T> {
+interface WorkInFlight<T> {
   readonly result: Promise<T>;
   readonly abandoned: AbortController;
   waiting: number;
 }
 
 export class SharedWork<T> {
-  readonly #underWay = new Map<string, UnderWay<T>>();
+  readonly #inFlight = new Map<string, WorkInFlight<T>>();
 
   /**
-   * The result of the work of this key that is under way, or else of `act`, whose signal aborts when nobody
+   * The result of the work of this key that is in flight, or else of `act`, whose signal aborts when nobody
    * waits for it any more. Rejects as `act` does, and with the signal's reason.
    */
   async run(key: string, act: (abandoned: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
-    const work = this.#underWay.get(key) ?? this.#begin(key, act);
+    const work = this.#inFlight.get(key) ?? this.#begin(key, act);
     work.waiting += 1;
     try {
       return await unlessAborted(work.result, signal);
@@ -33,16 +33,16 @@ export class SharedWork<T> {
     }
   }
 
-  #begin(key: string, act: (abandoned: AbortSignal) => Promise<T>): UnderWay<T> {
+  #begin(key: string, act: (abandoned: AbortSignal) => Promise<T>): WorkInFlight<T> {
     const abandoned = new AbortController();
     const result = act(abandoned.signal).finally(() => this.#end(key, work));
-    const work: UnderWay<T> = { result, abandoned, waiting: 0 };
-    this.#underWay.set(key, work);
+    const work: WorkInFlight<T> = { result, abandoned, waiting: 0 };
+    this.#inFlight.set(key, work);
     return work;
   }
 
-  #end(key: string, work: UnderWay<T>): void {
-    if (this.#underWay.get(key) === work) this.#underWay.delete(key);
+  #end(key: string, work: WorkInFlight<T>): void {
+    if (this.#inFlight.get(key) === work) this.#inFlight.delete(key);
   }
 }
 

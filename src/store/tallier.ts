@@ -83,7 +83,7 @@ export class Tallier {
     await this.#run(key);
   }
 
-  /** The run that is under way, or else a new one. */
+  /** The run that is in flight, or else a new one. */
   #run(key: ChatKey): Promise<void> {
     return this.#runs.join(() => this.#count(key), key);
   }

@@ -1,4 +1,4 @@
-/** Work that is done once for all who ask for the same while it is under way. */
+/** Work that is done once for all who ask for the same while it is in flight. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SharedWork } from "../../../src/base/shared-work.ts";
@@ -21,7 +21,7 @@ function stage() {
 }
 
 describe("shared work", () => {
-  it("is done once for each key while it is under way", async () => {
+  it("is done once for each key while it is in flight", async () => {
     const { begun, ask } = stage();
     const asked = [ask("a"), ask("b"), ask("a")];
     for (const [n, { end }] of begun.entries()) end.resolve(n);
