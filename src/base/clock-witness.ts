@@ -42,8 +42,8 @@ export class ClockWitness {
 
   /**
    * What counts as now, in wall milliseconds, where a time is stored by a clock that shows `now`: the time of
-   * the other machine if that is later and the two do not agree. Never an earlier one: new
-   * messages would look old.
+   * the other machine if that is later and the two do not agree. Never an earlier one: new messages would
+   * look old.
    */
   latest(now: number): number {
     return this.agrees(now) ? now : Math.max(now, this.time ?? now);

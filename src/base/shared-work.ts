@@ -1,7 +1,6 @@
 /**
- * Work that is done once for all who ask for the same while it is in flight. They share the result,
- * but not the data that it is made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes
- * on.
+ * Work that is done once for all who ask for the same while it is in flight. They share the result, but not
+ * the data that it is made from. `SharedWork` ends if nobody waits for it any more; `InFlight` goes on.
  */
 import { unlessAborted } from "./deadline.ts";
 

@@ -43,8 +43,7 @@ interface Logged {
 
 /**
  * Starts a service or an edge, and logs its URL, what runs, and warnings about its settings, with those of
- * the command.
- * Rejects like `start`.
+ * the command. Rejects like `start`.
  */
 export async function startLogged<C extends Logged>(
   start: (config: C, parts: StartParts) => Promise<Service>,

@@ -232,11 +232,8 @@ export function replaceContent(
   if (!row.message) return;
   const { target: own, banner } = row.message.details;
   const { target: _, ...content } = details;
-  row.message = {
-    ...row.message,
-    ...{ message, author, amount, color, parts },
-    details: { ...content, ...(own && { target: own }), ...(banner && { banner }) },
-  };
+  const kept = { ...(own && { target: own }), ...(banner && { banner }) };
+  row.message = { ...row.message, message, author, amount, color, parts, details: { ...content, ...kept } };
   row.fate.replaced = true;
 }
 

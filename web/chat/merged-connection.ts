@@ -39,7 +39,7 @@ export interface ChatPlace {
   };
 }
 
-export interface MergedService {
+interface MergedService {
   /** The service's base URL. */
   service: string;
   token: string | undefined;

@@ -50,7 +50,8 @@ export function openFeatured(display: Display, place: HTMLElement, isDemo: boole
       if (message)
         choices.set(videoId, {
           message: { ...completed({ cursor: NO_CURSOR, ...message }), ...(source && { source }) },
-          ...{ fate: {}, at },
+          fate: {},
+          at,
         });
       else choices.delete(videoId);
       show();

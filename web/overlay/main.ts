@@ -212,8 +212,10 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
-    ...{ parameters: new Parameters(location.search), channel: options.channel },
-    ...{ releasedMs: RELEASED_MS, waitAfter },
+    parameters: new Parameters(location.search),
+    channel: options.channel,
+    releasedMs: RELEASED_MS,
+    waitAfter,
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: (init, mark) => {
       if (backfill > 0) stage.beginBackfill(mark);

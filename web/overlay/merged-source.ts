@@ -13,7 +13,7 @@ const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
 const STATES = ["open", "reconnecting", "connecting", "waiting", "ended", "failed"];
 
-export interface MergedSourceOptions {
+interface MergedSourceOptions {
   service: string;
   token: string | undefined;
   /** The overlay's: its videos and labels. Without a video, all live broadcasts of the channel are shown. */
@@ -106,7 +106,9 @@ export function openMerged(options: MergedSourceOptions): void {
   connection.open(options.backfill);
   if (isOfChannel)
     joinBroadcasts(options, {
-      ...{ stopSlow, heard, labels },
+      stopSlow,
+      heard,
+      labels,
       wasOpen: () => wasOpen,
       isOver: (videoId) => states.get(videoId) === "ended",
       join: (mark) => connection.add(mark.videoId, placeOf(mark)),

@@ -56,9 +56,8 @@ export function startControls(
     if (!isKept) minAmount.value = paid ? `${paid.value}${paid.currency}` : "";
     judgedAmount();
     const { theme, timestamps, deleted, appearance, size = "", follow } = settings;
-    const shown: Record<string, string> = {
-      ...{ theme, timestamps, deleted, ...appearance, size: String(size), follow, minTier: String(minTier) },
-    };
+    const numbers = { size: String(size), minTier: String(minTier) };
+    const shown: Record<string, string> = { theme, timestamps, deleted, ...appearance, follow, ...numbers };
     for (const select of selectsOfSettings) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
     tabs.show(settings.tab);

@@ -66,8 +66,10 @@ export class Workers {
     this.#clock = served.clock;
   }
 
-  /** Starts the workers, which listen a moment later. `config` names the port that was found;
-   * `maxConnections`: how many they may have to this process. */
+  /**
+   * Starts the workers, which listen a moment later. `config` names the port that was found;
+   * `maxConnections`: how many they may have to this process.
+   */
   async start(config: PortConfig, maxConnections: number): Promise<void> {
     const { http } = config;
     // Other programs of the machine reach the private address, too.

@@ -30,7 +30,7 @@ export type Content = {
 }[MessageType];
 
 /** Author and time of an event. */
-export interface Authorship {
+interface Authorship {
   author?: string;
   /** The upstream's text of the time. If "" or absent, it is a replay's offset, or derived from `usec`. */
   shownTime?: string;

@@ -41,7 +41,8 @@ function labelled(label: string, control: HTMLElement, hint?: string): HTMLEleme
 export function textField(name: string, label: string, placeholder: string, hint?: string): Field {
   const input = make("input", { name, type: "text", placeholder, spellcheck: "false", autocomplete: "off" });
   return {
-    ...{ name, label },
+    name,
+    label,
     element: labelled(label, input, hint),
     show: (query) => {
       input.value = new Parameters(query).text(name);
@@ -85,17 +86,17 @@ export function optionField(
 export function numberField(name: NumberName, label: string, hint: string, placeholder?: string): Field {
   const range: NumberRange & { usual?: number } = NUMBERS[name];
   const { min, max, isWhole, usual } = range;
-  const input = make("input", {
-    ...{ name, type: "number", inputmode: "decimal", step: isWhole ? 1 : "any", min, max },
-    placeholder: placeholder ?? String(usual),
-  });
+  const attributes = { name, type: "number", inputmode: "decimal", step: isWhole ? 1 : "any", min, max };
+  const input = make("input", { ...attributes, placeholder: placeholder ?? String(usual) });
   // A field also takes `.5` and `1e2`: the URL has the number as the overlay reads it.
   const value = (): string =>
     input.value !== "" && input.validity.valid && Number(input.value) !== usual
       ? String(Number(input.value))
       : "";
   const field: Field = {
-    ...{ name, label, value },
+    name,
+    label,
+    value,
     element: labelled(label, input, hint),
     show: (query) => {
       const number = new Parameters(query).number(name, range, undefined);
@@ -109,7 +110,8 @@ export function switchField(name: Choice, label: string): Field {
   const input = make("input", { name, type: "checkbox", role: "switch" });
   const [usual] = CHOICES[name];
   return {
-    ...{ name, label },
+    name,
+    label,
     element: make("label", { class: "switch" }, input, make("span", {}, label)),
     show: (query) => {
       input.checked = new Parameters(query).oneOf(name, CHOICES[name]) === "on";
@@ -127,7 +129,8 @@ export function choiceField(name: Choice, label: string, labels: readonly string
   const options = values.map((value, at) => make("option", { value }, labels[at]));
   const select = make("select", { name }, ...options);
   return {
-    ...{ name, label },
+    name,
+    label,
     element: labelled(label, select),
     show: (query) => {
       select.value = new Parameters(query).oneOf(name, CHOICES[name]);
@@ -149,7 +152,8 @@ export function themeField(labels: readonly string[]): Field {
   const label = "Theme";
   const group = make("fieldset", { class: "themes" }, make("legend", {}, label), ...cards);
   return {
-    ...{ name: "theme", label },
+    name: "theme",
+    label,
     element: group,
     show: (query) => {
       const chosen = new Parameters(query).oneOf("theme", CHOICES.theme);
@@ -188,7 +192,8 @@ export function badgesField(shown: Field, label: string): Field {
 export function linksField(label: string): Field {
   const input = make("input", { name: "only", type: "checkbox", role: "switch" });
   return {
-    ...{ name: "only", label },
+    name: "only",
+    label,
     element: make("label", { class: "switch" }, input, make("span", {}, label)),
     show: (query) => {
       input.checked = new Parameters(query).text("only") === "links";
@@ -201,7 +206,8 @@ export function typesField(label: string): Field {
   const group = make("fieldset", { class: "chips" }, make("legend", {}, label));
   const boxes = new TypeBoxes(group);
   return {
-    ...{ name: "types", label },
+    name: "types",
+    label,
     element: group,
     show: (query) => boxes.show(new Parameters(query).types()),
     value: () => boxes.list(),
