@@ -1,7 +1,9 @@
 /**
  * Reserves the times of calls on an egress that several instances share. A reserved time remains valid for
  * the instance's usual lateness. If it is missed (the answer was late, or the instance was busy), a new one
- * is reserved, because the time after it is another instance's.
+ * is reserved, because the time after it is another instance's. No instance can call while a reserved time is
+ * valid, so the lateness shrinks soon. Test: "is left to all once an instance that stood still for six
+ * seconds is in time again".
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
@@ -12,8 +14,8 @@ import { ClockOffset } from "./clock-offset.ts";
  * had no call to start; one that is so again and again is busy, and counts as late by up to `busiest`.
  */
 const LATE_MS = { min: 3, max: 200, busiest: 1000 };
-/** Factor by which the lateness shrinks after each call in time. */
-const CALMING = 0.9;
+/** Factor by which the lateness shrinks after each call, at most to twice that of the call. */
+const CALMING = 0.5;
 
 /** One reservation at a time: for the call that would start now if this instance had the egress to itself. */
 export class Reservations {
@@ -49,9 +51,10 @@ export class Reservations {
 
   /** The call has started. */
   taken(): void {
+    const lateMs = this.#clock.monotonic() - (this.#startAt ?? Number.POSITIVE_INFINITY);
     this.#startAt = undefined;
     this.#missed = 0;
-    this.#lateMs = Math.max(LATE_MS.min, CALMING * this.#lateMs);
+    this.#lateMs = Math.max(LATE_MS.min, CALMING * this.#lateMs, 2 * lateMs);
   }
 
   async #ask(spacingMs: number, pollsPerSecond: number): Promise<void> {
@@ -59,7 +62,8 @@ export class Reservations {
     const sentAt = this.#clock.monotonic();
     const request = {
       spacingMs: spacingMs + this.#lateMs,
-      aheadMs: this.#clockOffset.roundTripMs / 2 + this.#lateMs, // so that it is not past at the answer
+      // So that it is not past at the answer. A later answer counts as lateness.
+      aheadMs: this.#clockOffset.roundTripMs / 2 + LATE_MS.min,
       pollsPerSecond,
     };
     const reservation = await this.#pace.reserve(request).catch(() => undefined);

@@ -12,12 +12,15 @@ const SPACING_MS = 250;
 /** By how much the database's clock is ahead of that of the instances. */
 const AHEAD_MS = 5000;
 
+/** By how much sleepers wake late if they begin to sleep at this time, in milliseconds. */
+type Lateness = (now: number) => number;
+
 /** A clock by which sleepers wake late. */
 class LateClock extends FakeClock {
   readonly #clock: FakeClock;
-  readonly #lateMs: number;
+  readonly #lateMs: Lateness;
 
-  constructor(clock: FakeClock, lateMs: number) {
+  constructor(clock: FakeClock, lateMs: Lateness) {
     super();
     this.#clock = clock;
     this.#lateMs = lateMs;
@@ -28,7 +31,7 @@ class LateClock extends FakeClock {
   }
 
   override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(ms + this.#lateMs, signal);
+    return this.#clock.sleep(ms + this.#lateMs(this.monotonic()), signal);
   }
 }
 
@@ -36,21 +39,28 @@ class LateClock extends FakeClock {
  * Instances that call as often as they may for a minute, each at the end of its way: when their calls
  * started.
  */
-async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
+async function startsOf(ways: readonly Way[], lateness: readonly Lateness[] = []) {
   const clock = new FakeClock();
+  const from = clock.monotonic();
   const paceOfOne = sharedBy(clock, AHEAD_MS);
   const benches = ways.map((way, n) => {
-    const own = lateMs[n] ? new LateClock(clock, lateMs[n]) : clock;
+    const late = lateness[n];
+    const own = late ? new LateClock(clock, (now) => late(now - from)) : clock;
     const bench = gateBench({ spacingMs: SPACING_MS }, undefined, "office", own);
     bench.gate.share(paceOfOne(way));
     for (let call = 0; call < 300; call++) void bench.call(`${call}`, { toleranceMs: 1e9 });
     return bench;
   });
   await clock.advance(60_000);
-  const starts = benches.map((bench) => bench.starts.map(({ at }) => at));
+  const starts = benches.map((bench) => bench.starts.map(({ at }) => at - from));
   const all = starts.flat().sort((one, other) => one - other);
   const gaps = all.slice(1).map((at, index) => at - (all[index] ?? 0));
-  return { counts: starts.map(({ length }) => length), leastMs: Math.min(...gaps), calls: all.length };
+  return {
+    counts: starts.map(({ length }) => length),
+    leastMs: Math.min(...gaps),
+    calls: all.length,
+    starts,
+  };
 }
 
 describe("the pace of an address that instances share", () => {
@@ -74,15 +84,24 @@ describe("the pace of an address that instances share", () => {
   });
 
   it("keeps the spacing, and lets all instances call, if one of them is always late", async () => {
-    const { counts, leastMs } = await startsOf([NEAR, NEAR], [40, 0]);
+    const { counts, leastMs } = await startsOf([NEAR, NEAR], [() => 40]);
     assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
     assert.ok(Math.min(...counts) > 60, `${counts}`);
   });
 
   for (const lateMs of [300, 900])
     it(`keeps its spacing and lets all instances call if a busy one is always ${lateMs} ms late`, async () => {
-      const { counts, leastMs } = await startsOf([NEAR, NEAR], [lateMs, 0]);
+      const { counts, leastMs } = await startsOf([NEAR, NEAR], [() => lateMs]);
       assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
       assert.ok(Math.min(...counts) > 10, `${counts}`);
     });
+
+  it("is left to all once an instance that stood still for six seconds is in time again", async () => {
+    const isStill = (now: number) => now >= 10_000 && now < 16_000;
+    const { starts, leastMs } = await startsOf([NEAR, NEAR], [(now) => (isStill(now) ? 1500 : 0)]);
+    assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
+    const counts = starts.map((all) => all.filter((at) => at >= 19_000 && at < 39_000).length);
+    const calls = counts.reduce((sum, each) => sum + each, 0);
+    assert.ok(calls > 0.75 * (20_000 / SPACING_MS), `${calls} calls: ${counts}`);
+  });
 });
