@@ -79,6 +79,7 @@ function isKeptWhole(room: RoomRecord | undefined): boolean {
  * - It is a replay that is stored from its first to its last message: it is not read again, unless a viewer
  *   knows that it goes on.
  * - It cannot be read: no log changes.
+ * Once another instance has taken the room, the opening ends, whatever its call waits for: `elsewhere`.
  * Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY, with `StoreError`, and with the signal's
  * reason.
  */
@@ -114,6 +115,7 @@ export async function openFromPage(
     return result.is === "absent" ? await withoutChat(opening, result.absence) : result;
   } catch (error) {
     egress.leave();
+    if (live.lost.aborted || replay?.lost.aborted) return { is: "elsewhere" };
     throw error;
   }
 }
@@ -169,7 +171,7 @@ async function readAndStore(opening: PageOpening, signal: AbortSignal): Promise<
   const held = [live, opening.replay].filter((hold) => hold !== undefined);
   const keys = held.map((hold) => hold.key);
   using yielding = new OpeningYield(keys, egress, parts);
-  const until = AbortSignal.any([signal, yielding.signal]);
+  const until = AbortSignal.any([signal, yielding.signal, ...held.map(({ lost }) => lost)]);
   const options: CallOptions = {
     lane: "opening",
     // Due at its start, so that its calls go before those of a later one: a poll must soon follow its page.

@@ -678,3 +678,23 @@ test("an opening that has lost its lease leaves the replay to the new owner of t
   await until(now() + 20_000); // the world judges that one instance at a time calls for the video
   await world.upstream.close();
 });
+
+test("an opening whose room another instance has taken ends at once, and its viewer follows that", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(5); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  const entry = () => first.life?.rooms.entryOf(videoId);
+  await until(20_000);
+  world.upstream.fault({ on: "sw.js", from: address, times: 1, as: { delayMs: 3000 } });
+  world.upstream.fault({ on: ["popout", "watch"], from: address, times: 9, as: "silent" });
+  watch(first, videoId);
+  await until(20_300);
+  first.line?.cut(6300); // its lease of six seconds expires
+  watch(second, videoId);
+  await until(27_500);
+  assert.ok(reads(second, videoId));
+  assert.equal(entry()?.roomState, "bootstrapping");
+  await until(29_000); // the page call lasts until 30 s
+  assert.deepEqual([entry()?.owned, entry()?.roomState, entry()?.viewerCount], [undefined, "polling", 1]);
+  await world.upstream.close();
+});
