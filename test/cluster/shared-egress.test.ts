@@ -112,6 +112,18 @@ describe("an egress that instances share by its name", { skip, timeout: 300_000,
     );
   });
 
+  it("counts the rooms of an instance that has stopped no more", async (t) => {
+    const { open } = await clockedPostgres(t, server as PostgresServer, wallAt(Date.now()));
+    const [first, second] = [await open(), await open()];
+    await first.paceOf("office")?.reserve({ spacingMs: 1, aheadMs: 0, pollsPerSecond: 2 });
+    const polls = async () =>
+      (await second.paceOf("office")?.reserve({ spacingMs: 1, aheadMs: 0, pollsPerSecond: 1 }))
+        ?.othersPollsPerSecond;
+    assert.equal(await polls(), 2);
+    await first.close();
+    assert.equal(await polls(), 0);
+  });
+
   it("keeps its own spacing if nothing can be reserved", async (t) => {
     const { store, upstream, one } = await setUp(t, [{}, {}]);
     await run(store, "drop table egress");

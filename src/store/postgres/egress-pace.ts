@@ -1,7 +1,7 @@
 /**
  * The pace of an egress that instances share. The table `egress` has the time of its next call and its
- * cooldowns; `egress_demand` has the demand of each instance's rooms, which expires when the instance is
- * gone.
+ * cooldowns; `egress_demand` has the demand of each instance's rooms until it stops, or expires when the
+ * instance has died.
  */
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import type { Database } from "./pools.ts";
@@ -44,6 +44,13 @@ const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages
   from (select clock_timestamp() + $2 * interval '1 ms' as until) u
   on conflict (name) do update set cooldown_until = greatest(e.cooldown_until, excluded.cooldown_until),
     pages_until = greatest(e.pages_until, excluded.pages_until)`;
+
+const LEAVE = "delete from egress_demand where instance = $1";
+
+/** The instance's rooms are others' now, which report the same demand. Rejects as `reserve` does. */
+export async function leavePace(instance: string, connections: Database): Promise<void> {
+  await connections.query("writes", LEAVE, [instance]);
+}
 
 export function paceOf(egress: string, instance: string, connections: Database): SharedPace {
   return {

@@ -34,7 +34,7 @@ import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEn
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, fromColumn, toColumn } from "./column-text.ts";
 import { DatabaseClock } from "./database-clock.ts";
-import { paceOf } from "./egress-pace.ts";
+import { leavePace, paceOf } from "./egress-pace.ts";
 import { PostgresOwnership } from "./leases.ts";
 import { adoptLineage } from "./lineage.ts";
 import { Notifications, type RoomNotice } from "./notifications.ts";
@@ -102,6 +102,8 @@ export class PostgresStore implements StoreEngine {
   readonly #notifications: Notifications;
   readonly #writes = new Set<Promise<unknown>>();
   #isClosing = false;
+  /** Whether it shares the pace of an egress. */
+  #isPaced = false;
 
   constructor({ connections, clock, telemetry, health, witness, settings }: PostgresParts) {
     const { graceMs, leaseMs, isSynchronous } = settings;
@@ -138,6 +140,7 @@ export class PostgresStore implements StoreEngine {
   }
 
   paceOf(egress: string) {
+    this.#isPaced = true;
     return paceOf(egress, this.#instance, this.#connections);
   }
 
@@ -375,7 +378,9 @@ export class PostgresStore implements StoreEngine {
       this.recordings.leave(),
     ]);
     await unlessAborted(
-      closing.then(() => this.ownership.close()),
+      closing
+        .then(() => this.ownership.close())
+        .then(() => (this.#isPaced ? leavePace(this.#instance, this.#connections) : undefined)),
       limit.signal,
     ).catch(() => {});
     this.#notifications.close();
