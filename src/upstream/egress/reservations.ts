@@ -2,7 +2,7 @@
  * Reserves the times of calls on an egress that several instances share. A reserved time remains valid for
  * the instance's usual lateness. If it is missed (the answer was late, or the instance was busy), a new one
  * is reserved, because the time after it is another instance's. No instance can call while a reserved time is
- * valid, so the lateness shrinks soon. Test: "is left to all once an instance that stood still for six
+ * valid, so the lateness shrinks soon. Test: "is left to all once an instance that was blocked for six
  * seconds is in time again".
  */
 import type { Clock } from "../../base/clock.ts";

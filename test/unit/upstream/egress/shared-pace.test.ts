@@ -96,9 +96,9 @@ describe("the pace of an address that instances share", () => {
       assert.ok(Math.min(...counts) > 10, `${counts}`);
     });
 
-  it("is left to all once an instance that stood still for six seconds is in time again", async () => {
-    const isStill = (now: number) => now >= 10_000 && now < 16_000;
-    const { starts, leastMs } = await startsOf([NEAR, NEAR], [(now) => (isStill(now) ? 1500 : 0)]);
+  it("is left to all once an instance that was blocked for six seconds is in time again", async () => {
+    const isBlocked = (now: number) => now >= 10_000 && now < 16_000;
+    const { starts, leastMs } = await startsOf([NEAR, NEAR], [(now) => (isBlocked(now) ? 1500 : 0)]);
     assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
     const counts = starts.map((all) => all.filter((at) => at >= 19_000 && at < 39_000).length);
     const calls = counts.reduce((sum, each) => sum + each, 0);
