@@ -47,7 +47,10 @@ const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages
 
 const LEAVE = "delete from egress_demand where instance = $1";
 
-/** The instance's rooms are others' now, which report the same demand. Rejects as `reserve` does. */
+/**
+ * Ends the demand of an instance that stops, because the instances that take its rooms report the same one.
+ * Rejects as `reserve` does.
+ */
 export async function leavePace(instance: string, connections: Database): Promise<void> {
   await connections.query("writes", LEAVE, [instance]);
 }
