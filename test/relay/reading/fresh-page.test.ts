@@ -204,7 +204,7 @@ describe("history, for the viewer that opens a room,", () => {
    */
   async function sentTo(backfill: number, foundOn: "both" | "watch") {
     const relay = new VirtualRelay();
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], foundOn, page: 5 });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], foundOn, page: 5, onlyInAll: () => false });
     chat.say(5);
     const viewer = relay.visit({ videoId: VIDEO, backfill });
     await relay.requested(foundOn === "watch" ? "watch" : "popout", { finished: true });

@@ -254,7 +254,8 @@ for (const [when, quietMs, isGap] of [
 ] as const)
   it(`a token lost ${when} after a lively start leaves ${isGap ? "a" : "no"} gap if the page does not join`, async () => {
     const relay = new VirtualRelay();
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 100, timeoutMs: 5000 });
+    const scenario = { kinds: ["text" as const], page: 100, timeoutMs: 5000, onlyInAll: () => false };
+    const chat = relay.upstream.chat(VIDEO, scenario);
     for (let second = 0; second < 10; second++) {
       chat.say(10);
       await relay.advance(1000);
@@ -405,7 +406,8 @@ describe("an answer that says that the chat is over", () => {
 it("a computer sleeps between a page and the answer that follows it: a gap marks the place", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;
-  const chat = upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, holdsMessages: 4 });
+  const scenario = { kinds: ["text" as const], page: PAGE, holdsMessages: 4, onlyInAll: () => false };
+  const chat = upstream.chat(VIDEO, scenario);
   chat.say(5);
   const viewer = await relay.enter({ videoId: VIDEO });
   await viewer.untilMessages(5);

@@ -92,7 +92,7 @@ async function assertWhole(relay: VirtualRelay, { videoId, chat }: Broadcast): P
  */
 async function endedUnread(times: number, settings = {}) {
   const { relay, channel, startAgain, upstream } = recorded({}, { hasDisk: true, settings });
-  const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2 } });
+  const live = channel.broadcast("live-first1", { chat: { ...CHAT, pageSize: 2, onlyInAll: () => false } });
   const first = new ChannelVisitor(relay.service);
   await relay.advance(MINUTE);
   live.chat.say(3);

@@ -42,7 +42,7 @@ describe("no room for the video, a reader of its log connects that asks for what
   for (const [what, options, isAtEdge] of ways)
     it(`gives it (${what}) nothing of the backlog, and all later messages`, async () => {
       const relay = new VirtualRelay(options);
-      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], onlyInAll: () => false });
       chat.say(5);
       const rooms = isAtEdge ? (await virtualEdge(relay)).life.rooms : relay.rooms;
       const reader = await relay.enter({ videoId: VIDEO, log: "now" }, rooms);

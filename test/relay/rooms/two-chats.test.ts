@@ -239,7 +239,8 @@ describe("a viewer at an edge with a cursor of a replay gets the replay", () => 
     const { relay, chat } = await readToEnd();
     chat.change({ kind: "replay", pageSize: 1 });
     const { cursor } = await readReplay(relay, { reopens: true });
-    const { life } = await virtualEdge(relay);
+    const { life, line } = await virtualEdge(relay);
+    line.latency = { leastMs: 20, jitterMs: 0 }; // so the newcomer's answer comes first
     const newcomer = relay.visit({ videoId: VIDEO }, life.rooms);
     const beside = await relay.refusal({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
     assert.ok(beside instanceof CapacityError);
