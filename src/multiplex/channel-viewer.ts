@@ -111,7 +111,10 @@ export class ChannelViewer {
   #sent: ChannelState | undefined;
   /** Why this viewer alone waits, although the channel has a broadcast. */
   #obstacle: string | undefined;
-  /** Why the room of the client's chat waits for it (it is off or hidden); undefined if it does not wait. */
+  /**
+   * Why the room of the client's chat waits for it (it is off or hidden); undefined if it does not wait. Also
+   * after a chat that ended so, until the channel changes: at an edge, its origin says so a moment later.
+   */
   #awaited: string | undefined;
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors: Map<string, number>;
@@ -355,7 +358,6 @@ export class ChannelViewer {
       await visitor.pause(outcome, signal);
       return lastVisit;
     }
-    if (outcome) this.#awaited = undefined; // from here on, the channel's watch says why it waits
     const got = this.#report(broadcast, outcome, isRest || lastVisit === "goingOn" ? "stored" : undefined);
     const isBounded = !(outcome instanceof Error) && outcome?.state === "bounded";
     if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast

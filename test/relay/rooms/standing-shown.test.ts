@@ -182,8 +182,12 @@ for (const [kind = "off", why = /^$/] of Object.entries(AWAITED) as [Scenario["k
       const { relay, channel } = watched();
       const first = channel.broadcast(VIDEO, { chat: { kinds: ["text"], timeoutMs: 5000 } });
       first.chat.say(1);
-      const { life } = await virtualEdge(relay);
-      const visitors = [relay.service, life].map((service) => new ChannelVisitor(service));
+      const edges = [];
+      for (let n = 0; n < 5; n++) edges.push(await virtualEdge(relay));
+      // So some hear of the end of the chat before their channel's stream says it.
+      for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 2000 };
+      const services = [relay.service, ...edges.map(({ life }) => life)];
+      const visitors = services.map((service) => new ChannelVisitor(service));
       await relay.advance(MINUTE);
       first.chat.change({ kind });
       await relay.advance(10 * SECOND);
