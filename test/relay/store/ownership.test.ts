@@ -15,7 +15,7 @@ const POLL_MS = 5000;
 /** A room with a viewer, once its first poll is stored and the next one is not due. */
 async function polledRoom() {
   const relay = new VirtualRelay();
-  const chat = relay.upstream.chat(VIDEO, { timeoutMs: POLL_MS });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: POLL_MS });
   chat.say(3);
   const viewer = await relay.enter({ videoId: VIDEO });
   const polls = () => relay.upstream.requests.filter(({ kind }) => kind === "get_live_chat").length;
