@@ -97,9 +97,14 @@ export class Stream implements AsyncDisposable {
 
   /** Resolves once the condition holds; fails when the connection ends before, or after twenty seconds. */
   async until(condition: () => boolean, what = condition.toString()): Promise<void> {
-    await this.#changes.until(() => condition() || this.#over, what);
+    let holds = false; // asked once: it may depend on what another process does
+    const isSettled = () => {
+      holds = condition();
+      return holds || this.#over;
+    };
+    await this.#changes.until(isSettled, what);
     const end = this.#failure ?? JSON.stringify(this.frames.at(-1));
-    assert.ok(condition(), `the stream ended before: ${what} (${end})`);
+    assert.ok(holds, `the stream ended before: ${what} (${end})`);
     assert.deepEqual(this.#faults, []);
   }
 
