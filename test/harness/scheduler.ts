@@ -17,8 +17,8 @@ interface Timer {
   at: number;
   /** Orders timers that are due together. */
   draw: number;
-  fire: () => void;
-  isCancelled: boolean;
+  /** Undefined once it is cancelled, so that it keeps nothing alive until its time. */
+  fire: (() => void) | undefined;
 }
 
 export class Scheduler implements Clock {
@@ -59,7 +59,7 @@ export class Scheduler implements Clock {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const onAbort = () => {
-        timer.isCancelled = true;
+        timer.fire = undefined;
         reject(signal?.reason);
       };
       const fire = () => {
@@ -67,7 +67,7 @@ export class Scheduler implements Clock {
         resolve();
       };
       const at = this.#elapsedMs + Math.max(MIN_TIMER_MS, ms);
-      const timer: Timer = { at, draw: this.#random.next(), fire, isCancelled: false };
+      const timer: Timer = { at, draw: this.#random.next(), fire };
       this.#timers.push(timer);
       signal?.addEventListener("abort", onAbort, { once: true });
     });
@@ -130,7 +130,7 @@ export class Scheduler implements Clock {
       const next = this.#timers.top;
       if (!next || next.at > until) return false;
       this.#timers.pop();
-      if (next.isCancelled) continue;
+      if (!next.fire) continue;
       this.#elapsedMs = Math.max(this.#elapsedMs, next.at);
       next.fire();
       return true;
@@ -214,7 +214,7 @@ class Heap {
   }
 
   get pending(): number {
-    return this.#timers.filter(({ isCancelled }) => !isCancelled).length;
+    return this.#timers.filter(({ fire }) => fire !== undefined).length;
   }
 
   push(timer: Timer): void {
