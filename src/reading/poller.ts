@@ -369,14 +369,14 @@ export class Poller {
   }
 
   /**
-   * At a stop: stores the batches in hand, or else the pages that no answer has followed. The messages that
-   * the page of the last answer shows beyond it are not stored alone: the next owner's first answer brings
-   * those before them.
+   * At a stop: stores the batches in hand, or else the pages that no answer has followed. Pages in Top chat
+   * are not stored alone, nor is what the page of the last answer shows beyond it: the next owner reads them
+   * again, with the messages between them.
    */
   async #appendInHand(signal: AbortSignal): Promise<void> {
     const inHand = this.#inHand;
     if (inHand) await this.#append(inHand.batches, inHand.position, signal);
-    else if (this.#timeline.hasPages) await this.#appendPendingPages(signal);
+    else if (this.#timeline.hasWholePages) await this.#appendPendingPages(signal);
   }
 
   /** Stores the items of pages that no answer has followed. */

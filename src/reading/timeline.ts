@@ -124,6 +124,11 @@ export class ReadingTimeline {
     return this.#pages.length > 0;
   }
 
+  /** Whether there are such pages, and none is in Top chat of a room that reads all messages. */
+  get hasWholePages(): boolean {
+    return this.hasPages && !this.onPages.some(({ isInTop }) => isInTop);
+  }
+
   /** Whether there are messages that are not stored yet, if no answer follows. */
   get hasUnstored(): boolean {
     return this.hasPages || this.#beyond !== undefined;

@@ -123,6 +123,37 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
+  /** A room that has read messages 1 to 5, and a page with those up to 9 whose answer fails. */
+  async function unanswered(onlyInAll: Scenario["onlyInAll"], view: "all" | "top") {
+    const options = { hasDisk: true, settings: { RELAY_CHAT_VIEW: view } };
+    const room = await readUntil(5, { ...OVERLAPPING, onlyInAll }, options);
+    room.chat.expireTokens();
+    room.chat.say(room.saidFrom(6, 9));
+    await room.relay.requested("popout");
+    const mend = failAlways(room.relay, "get_live_chat", { status: 503 });
+    await room.relay.requested("get_live_chat", { finished: true, count: 2 });
+    return { ...room, mend };
+  }
+
+  it("are read again after a stop between the two, and are one list then", async () => {
+    const { relay, viewer, mend } = await unanswered(isOdd, "all");
+    await relay.stop();
+    mend();
+    relay.start();
+    const again = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) });
+    await again.untilMessages(4);
+    assert.deepEqual(again.ids.map(Number), numbers(6, 9));
+  });
+
+  it("are the page alone at a stop between the two if the room reads Top chat", async () => {
+    const { relay } = await unanswered(() => false, "top");
+    await relay.stop();
+    assert.deepEqual(
+      (await relay.stored(VIDEO)).map(({ id }) => Number(id)),
+      numbers(1, 9),
+    );
+  });
+
   it("are the page alone if the room ends before any answer", async () => {
     const scenario = { page: 50, onlyInAll: () => false };
     const settings = { RELAY_FAILING_MS: "0" };
