@@ -87,13 +87,15 @@ export async function judgeHistory(cluster: Cluster, audience: Audience): Promis
     return { log, client: new Client("http", () => url, options, log, random) };
   });
   const limit = performance.now() + HISTORY_LIMIT_MS;
-  let tables: Tables;
+  // The differences at one moment: a room that a reader has opened may still get messages after it.
+  let differences: (string | undefined)[];
   do {
     await delay(CHECK_MS);
-    tables = await readTables(postgres.url);
-  } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
-  for (const { log, client } of readers) {
-    const what = [difference(log, tables), log.faults[0]].filter((found) => found !== undefined);
+    const tables = await readTables(postgres.url);
+    differences = readers.map(({ log }) => difference(log, tables));
+  } while (performance.now() < limit && differences.some((found) => found !== undefined));
+  for (const [at, { log, client }] of readers.entries()) {
+    const what = [differences[at], log.faults[0]].filter((found) => found !== undefined);
     const refusals = [...log.refusals].map(([code, times]) => `${times} times ${code}`);
     if (what.length > 0)
       verdict.violate("stream", `the history of ${log.videoId}: ${[...what, ...refusals].join(", ")}`);
