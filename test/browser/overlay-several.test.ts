@@ -123,7 +123,7 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
     for (const id of ["a-3", "b-2"]) await has(id);
     chat.say([textAction("z")]);
     await has("z");
-    await until(page, "entered?.includes('z')");
+    await until(page, "window.entered?.includes('z')");
     const entered = await evaluate<string[]>("entered");
     assert.equal(new Set(entered).size, entered.length, entered.join());
   });
