@@ -8,12 +8,14 @@ interface Said {
   runs?: JsonObject[];
   author?: string;
   channel?: string;
+  /** When it is sent, in milliseconds since 1970; now by default. */
+  at?: number;
 }
 
-const commonOf = (id: string, { author = "@somebody", channel = "UCsomebody" }: Said) => ({
+const commonOf = (id: string, { author = "@somebody", channel = "UCsomebody", at = Date.now() }: Said) => ({
   ...COMMON,
   id,
-  timestampUsec: String(Date.now() * 1000),
+  timestampUsec: String(at * 1000),
   authorName: { simpleText: author },
   authorExternalChannelId: channel,
   authorBadges: [],
@@ -61,5 +63,8 @@ export const replacementOf = (id: string, text: string): JsonObject => ({
   replaceChatItemAction: { targetItemId: id, replacementItem: textItem(id, { text }) },
 });
 
-export const texts = (prefix: string, count: number): JsonObject[] =>
-  Array.from({ length: count }, (_, at) => textAction(`${prefix}-${at}`));
+/** Texts of one moment: if a page shows one of them, those that Top chat leaves out are history, too. */
+export function texts(prefix: string, count: number): JsonObject[] {
+  const at = Date.now();
+  return Array.from({ length: count }, (_, index) => textAction(`${prefix}-${index}`, { at }));
+}
