@@ -310,7 +310,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#pinned > .row").count(), 2);
     assert.equal(await page.locator("img.emoji").count(), 1);
     const unusable = "sound=https://&picture=https://";
-    await page.goto(`${relay.url}/overlay?demo=on&max=200&view=alerts&hold=0.1&${unusable}`);
+    await page.goto(`${relay.url}/overlay?demo=on&max=200&view=alerts&hold=1&${unusable}`);
     await page.locator("[data-type=milestone]").waitFor();
     await page.goto(`${relay.url}/overlay/setup`);
     await until(page, "document.querySelector('#url').value !== ''");
