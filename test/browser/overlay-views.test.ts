@@ -143,7 +143,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
 
   it("show only the open poll, and its result for a while", async () => {
     const { page, chat } = pages;
-    await open("&view=poll&hold=0.5");
+    await open("&view=poll&hold=2");
     chat.say([textAction("a"), paidAction("paid", "$5.00"), POLL_OPENED]);
     const poll = page.locator("#chat [data-poll-id='poll:poll-1']");
     await poll.waitFor();
