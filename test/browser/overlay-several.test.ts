@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { authorDeletionOf, deletionOf, textAction, textItem, texts } from "../support/chat-actions.ts";
-import { adding } from "../support/chat-items.ts";
 import { bannered, SENT } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { POLL_CLOSED, POLL_OPENED } from "../support/poll-items.ts";
@@ -19,11 +18,7 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
   };
   const open = (query: string) => pages.page.goto(`${pages.relay.url}/overlay?${query}`);
   /** A message of ten minutes ago, and that number of seconds later. */
-  const at = (id: string, seconds: number) => {
-    const { liveChatTextMessageRenderer: item } = textItem(id);
-    const timestampUsec = String((Date.now() - 600_000 + seconds * 1000) * 1000);
-    return adding({ liveChatTextMessageRenderer: { ...item, timestampUsec } });
-  };
+  const at = (id: string, seconds: number) => textAction(id, { at: Date.now() - 600_000 + seconds * 1000 });
 
   it("begins with the last messages of all by their time, and goes on as they arrive", async () => {
     const { page, chat, videoId } = pages;
