@@ -20,12 +20,17 @@ import { isFenced, observe } from "../../support/store-subject.ts";
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
 
-/** Loses the answers to its next writes, and then to its next reads of a room. */
+/**
+ * Loses the answers to its next writes, and then to its next reads of a room. `backup`: the tables in its
+ * place from now on.
+ */
 class ForgetfulThread extends InlineThread {
   losesWrites = 0;
   losesReads = 0;
+  backup: InlineThread | undefined;
 
   override async call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>) {
+    if (this.backup) return await this.backup.call(op, ...args);
     if (op === "getRoom" && this.losesReads-- > 0) throw new StoreError("unavailable", "no read of the room");
     const answer = await super.call(op, ...args);
     if ((op === "append" || op === "finish") && this.losesWrites-- > 0)
@@ -84,22 +89,22 @@ describe("a room whose store loses answers", () => {
 it("a store that has lost an acknowledged write gets no more of them: they would reuse its cursors", async () => {
   const clock = new FakeClock();
   const thread = new ForgetfulThread(inMemory());
-  const lagging = new SqliteStore(clock, thread);
-  const store = Object.assign(lagging, { getRoom: behind(lagging.getRoom) });
+  const store = new SqliteStore(clock, thread);
+  const backup = new InlineThread(inMemory());
+  const restored = new SqliteStore(clock, backup);
   const hold = await own(store, VIDEO);
+  await own(restored, VIDEO);
   const telemetry = new Telemetry(silentLog);
-  const parts = { store: observe(store, clock, telemetry), clock, telemetry };
   const settings = { ...CONTEXT, isBlanking: false };
-  const appender = new Appender({ ...parts, settings }, hold, memoryOf(hold.room, false, parts));
-  await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
+  const parts = { store: observe(store, clock, telemetry), clock, telemetry, settings };
+  const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
+  await inTime(clock, appender.append([itemsOf("1")], PROGRESS, NEVER));
+  await restored.append(hold, hold.head, await store.read(VIDEO, hold.head, 1), "");
+  await inTime(clock, appender.append([itemsOf("2")], PROGRESS, NEVER));
   thread.losesWrites = 1;
-  await inTime(clock, assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced));
+  const lost = appender.append([itemsOf("3")], PROGRESS, NEVER);
+  await clock.advance(0);
+  thread.backup = backup;
+  await inTime(clock, assert.rejects(lost, isFenced));
+  assert.equal((await restored.read(VIDEO, hold.head, 10)).length, 1);
 });
-
-/** A read of a room that misses its newest message. */
-function behind(getRoom: SqliteStore["getRoom"]): SqliteStore["getRoom"] {
-  return async (key) => {
-    const room = await getRoom(key);
-    return room && { ...room, head: room.head - 1 };
-  };
-}
