@@ -6,6 +6,7 @@ import { it } from "node:test";
 import { SPECIES, startSimulator } from "../../../simulator/index.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import { ask } from "../../support/api.ts";
+import { texts } from "../../support/chat-actions.ts";
 import { outcome } from "../../support/command.ts";
 import { startTestEdge } from "../../support/edge.ts";
 import { startRelay } from "../../support/relay.ts";
@@ -40,7 +41,9 @@ it("a message has one stored time for all readers, on an edge, after a restart a
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO, backfill: 500, details: true });
     await using other = await Stream.open(edge.url, { videoId: VIDEO, lastEventId: 0, details: true });
     await viewer.untilMessages(SENT);
-    await other.untilMessages(viewer.messages.length);
+    chat.say(texts("live", 5));
+    for (const stream of [viewer, other])
+      await stream.until(() => stream.messages.some(({ message }) => message.id === "live-4"));
     live = detailsIn(viewer.messages.map(({ message }) => message));
     assert.deepEqual(detailsIn(other.messages.map(({ message }) => message)).slice(0, live.length), live);
     let last = "";
