@@ -10,7 +10,7 @@ import { expectedOf, type Mutant, mutated, PROJECT, type Row, type Table, versio
 
 /** The parts of the project to copy. The runtimes of the SDK, 600 MB below `test/`, are none. */
 const COPIED = [
-  ...["bin", "client", "deploy", "docs", "examples", "simulator", "src", "terminal", "test", "web"],
+  ...["bin", "client", "deploy", "docs", "examples", "simulator", "src", "terminal", "test", "tools", "web"],
   "package.json",
 ];
 const isCopied = (path: string) => basename(path) !== "node_modules";
