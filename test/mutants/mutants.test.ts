@@ -2,7 +2,7 @@
  * What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { PROMISES } from "../harness/promises.ts";
@@ -13,7 +13,7 @@ import { allRows, expectedOf, PROJECT, type Row, versionOf } from "./tables.ts";
 
 const ROWS = allRows();
 /** The number of rows of each table: a row that is gone no longer tests its judge. */
-const COUNTS = { simulation: 483, chaos: 30, cluster: 12 };
+const COUNTS = { simulation: 525, chaos: 30, cluster: 12 };
 
 function row(changed: Partial<Row> = {}): Row {
   const first = ROWS.find(({ test }) => test === undefined);
@@ -60,6 +60,16 @@ describe("the tables of mutants", () => {
         `${key}: no test of ${test} has the title ${title}`,
       );
     }
+  });
+
+  it("name each file of tests in test/unit and test/relay", () => {
+    const named = new Set(ROWS.map(({ test }) => test));
+    const files = globSync("test/{unit,relay}/**/*.test.ts", { cwd: PROJECT });
+    assert.ok(files.length > 200);
+    assert.deepEqual(
+      files.filter((file) => !named.has(file)),
+      [],
+    );
   });
 
   it("break each promise that the judges know, and no other", () => {
