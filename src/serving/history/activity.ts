@@ -108,7 +108,7 @@ class RoomCounts {
   }
 
   add(message: StoredMessage, now: number): void {
-    if (message.cursor <= this.cursor) return;
+    if (message.cursor <= this.cursor) return; // a count that was given up may be at the same page
     this.cursor = message.cursor;
     const type = typeOf(message);
     const authorId = textIn(message.details, "authorId");

@@ -182,6 +182,8 @@ describe("a service with the keys of a set", () => {
         const { statusCode, headers: sent } = await app.inject({ url: "/v1/rooms", headers });
         return { status: statusCode, retryAfter: sent["retry-after"] };
       },
+      wordsTo: async (headers: Record<string, string>) =>
+        (await app.inject({ url: "/v1/rooms", headers })).json().message as string,
       [Symbol.asyncDispose]: async () => {
         await app.close();
         await parts[Symbol.asyncDispose]();
@@ -207,6 +209,15 @@ describe("a service with the keys of a set", () => {
     assert.equal(await status({ ...ofOne, header: { alg: "EdDSA" } }), 200);
     assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "two" } }), 200);
     assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "one" } }), 401);
+  });
+
+  it("says that a token has expired which the first of several keys has signed", async () => {
+    await using set = await AnsweringServer.start(
+      keys(jwk(OTHER, { kid: "one" }), jwk(ED25519, { kid: "one" })),
+    );
+    await using service = await serverWith(set.url);
+    const token = await signed({ relay, exp: 1 }, { ...ofOne, key: OTHER.privateKey });
+    assert.equal(await service.wordsTo(bearer(token)), "The token has expired.");
   });
 
   it("starts while they are away, and answers 503 to tokens and 401 to everybody else", async () => {

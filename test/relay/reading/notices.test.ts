@@ -14,7 +14,7 @@ import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { knownByText } from "../../../src/upstream/readers/notice.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { adding } from "../../support/chat-items.ts";
+import { adding, replaying } from "../../support/chat-items.ts";
 import { NOTHING_HELD } from "../../support/nothing-held.ts";
 import { textAction } from "../../support/opening.ts";
 import { CONTEXT, roomLog } from "../../support/room-log.ts";
@@ -84,6 +84,14 @@ describe("a notice in an answer to a poll", () => {
     for (let i = 0; i < 200; i++) await take(notice(`other ${i}`, "Other words", 1_767_323_046_000_000 + i));
     assert.deepEqual(await take(notice("a", SLOW, 1_767_323_045_000_000)), []);
     assert.deepEqual(numbered(await take(notice("b", SLOW, 1_767_323_047_000_000))), [`notice:2 ${SLOW}`]);
+  });
+
+  it("is known by its place in a replay where its id is forgotten", async () => {
+    const take = await roomLog();
+    await take(replaying("45000", notice("a")));
+    for (let i = 0; i < 200; i++) await take(replaying("46000", notice(`other ${i}`, "Other words")));
+    assert.deepEqual(await take(replaying("45000", notice("a"))), []);
+    assert.deepEqual(numbered(await take(replaying("47000", notice("b")))), [`notice:2 ${SLOW}`]);
   });
 });
 
