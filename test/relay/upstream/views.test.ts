@@ -134,12 +134,17 @@ describe("a chat whose page has a dead menu", () => {
 });
 
 describe("the token of all messages that an answer offers", () => {
-  const EMPTY = { continuationContents: { liveChatContinuation: { continuations: [] } } };
+  const answering = (...continuations: object[]): Failure => ({
+    status: 200,
+    body: { continuationContents: { liveChatContinuation: { continuations } } },
+  });
+  const next = { timedContinuationData: { continuation: "made-up", timeoutMs: 1000 } };
   const given: [what: string, as: Failure, why: RegExp][] = [
     ["is refused", { status: 400 }, /invalid argument/],
     ["is denied", { status: 403 }, /403/],
     ["has no chat", "no-contents", /silent/],
-    ["is silent", { status: 200, body: EMPTY }, /silent/],
+    ["is silent", answering(), /silent/],
+    ["is silent and goes on", answering(next), /silent/],
   ];
   for (const kind of ["live", "replay"] as const) {
     for (const [what, as, why] of given) {

@@ -28,11 +28,13 @@ class ForgetfulThread extends InlineThread {
   losesWrites = 0;
   losesReads = 0;
   backup: InlineThread | undefined;
+  finishes = 0;
 
   override async call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>) {
     if (this.backup) return await this.backup.call(op, ...args);
     if (op === "getRoom" && this.losesReads-- > 0) throw new StoreError("unavailable", "no read of the room");
     const answer = await super.call(op, ...args);
+    if (op === "finish") this.finishes += 1;
     if ((op === "append" || op === "finish") && this.losesWrites-- > 0)
       throw new StoreError("unavailable", "the answer was lost");
     return answer;
@@ -81,6 +83,7 @@ describe("a room whose store loses answers", () => {
 
       Object.assign(thread, { losesWrites: 1, losesReads });
       await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
+      assert.equal(thread.finishes, 1);
       assert.equal(observed.health.isBlocked, false);
     });
   }
