@@ -1,10 +1,10 @@
 /** A store that reaches its limit of size: what it refuses, what it deletes, and what it says. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { pino } from "pino";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { CHECK_MS, runSizeLimit } from "../../../src/store/size-limit.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
 import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
@@ -29,7 +29,8 @@ const MINUTES_MS = 60_000;
 /** A store in memory with this limit, on a clock that the test owns. */
 function limited(maxBytes: number, recorded: string[] = []) {
   const clock = new FakeClock();
-  const telemetry = new Telemetry(silentLog);
+  const log: string[] = [];
+  const telemetry = new Telemetry(pino({}, { write: (line) => void log.push(line) }));
   const store = observe(memoryStore(clock), clock, telemetry);
   const stop = new AbortController();
   const over = runSizeLimit(store, maxBytes, () => recorded, clock, telemetry, stop.signal);
@@ -39,7 +40,7 @@ function limited(maxBytes: number, recorded: string[] = []) {
     stop.abort();
     return over;
   };
-  return { clock, store, metric, [Symbol.asyncDispose]: dispose };
+  return { clock, store, log, metric, [Symbol.asyncDispose]: dispose };
 }
 
 /** Stores a finished chat of `count` messages, of about 700 bytes each. */
@@ -116,7 +117,7 @@ describe("the service whose store is full", () => {
 describe("a store at its limit of size", () => {
   it("is full, and deletes the oldest rooms until it has some space again", async () => {
     await using limit = limited(LIMIT);
-    const { clock, store, metric } = limit;
+    const { clock, store, log, metric } = limit;
     await fill(store, "first", 3000, 0); // so small that a step frees about 5 % of the limit
     await clock.advance(CHECK_MS);
     assert.deepEqual([store.health.isStoreFull, await metric("relay_store_full")], [false, 0]);
@@ -132,6 +133,10 @@ describe("a store at its limit of size", () => {
     assert.ok(first < 3000 && first > 0, `${first} messages`);
     assert.equal(second, 2400);
     assert.equal(await metric("relay_store_displaced_total"), 3000 - first);
+    const [full, below, ...more] = log.map((line) => JSON.parse(line));
+    assert.match(full.msg, /^the store is full \(RELAY_MAX_STORE_BYTES\)/);
+    assert.match(below.msg, /^the store is below RELAY_MAX_STORE_BYTES again$/);
+    assert.deepEqual([below.entries, more], [3000 - first, []]);
     const used = await store.usedBytes();
     assert.ok(used <= 0.95 * LIMIT && used > 0.9 * LIMIT, `${used} bytes`);
     await clock.advance(60 * MINUTES_MS);
