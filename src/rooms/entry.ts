@@ -464,7 +464,10 @@ export class VideoEntry {
 
   // [spec] Grace period elapses with no viewer | Polling stops (released)
   #release(owned: OwnedRoom): void {
-    const done = owned.release().catch((error) => owned.room.logBroken(error));
+    const done = owned.release().catch((error) => {
+      // Its room is disconnected by now, and would not log it.
+      if (!isFenced(error)) this.#parts.telemetry.rooms.broken(owned.room.key, error);
+    });
     const releasing: State = { name: "releasing", done };
     this.#state = releasing;
     void done.then(() => {

@@ -42,6 +42,20 @@ it("a room without viewers here is released if counting those of other instances
   assert.equal(room?.state, "released");
 });
 
+it("a bug in the release of a room is logged, and the next viewer is served", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  const { finish } = relay.store;
+  relay.store.finish = fail;
+  viewer.leave();
+  await relay.advance(120_000);
+  assert.deepEqual(shown(relay), ["room broken"]);
+  relay.store.finish = finish;
+  const next = await relay.enter({ videoId: VIDEO, backfill: 1 });
+  await next.untilMessages(1);
+});
+
 it("a bug in the search for a chat that is over fails its viewers, and the next ones are served", async () => {
   const relay = new VirtualRelay();
   relay.upstream.chat(VIDEO).end("reload-only");

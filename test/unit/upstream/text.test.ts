@@ -128,6 +128,8 @@ test("an image is its largest version, in any order", () => {
   assert.equal(imageUrl({ thumbnails: [form(32), form(64)] }), "https://img.example/64");
   assert.equal(imageUrl({ thumbnails: [form(64), form(32)] }), "https://img.example/64");
   assert.equal(imageUrl({ sources: [form(undefined), form("x")] }), "https://img.example/x");
+  const unusable = { url: "javascript:alert(1)", width: 96 };
+  assert.equal(imageUrl({ sources: [form(32), form(64), unusable] }), "https://img.example/64");
   for (const odd of [null, {}, { thumbnails: [] }, { thumbnails: [null, {}, { url: "x" }] }]) {
     assert.equal(imageUrl(odd), undefined);
   }
