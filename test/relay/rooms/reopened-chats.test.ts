@@ -23,10 +23,11 @@ async function callsInTenMinutes(relay: VirtualRelay, chat: Chat): Promise<numbe
 
 describe("a live chat whose every answer ends it", () => {
   it("is opened again by a recording every 30 s, and loses no message", async () => {
-    const { relay, chat, stored, said } = recorded(SCENARIO);
+    const { relay, chat, now, stored, said } = recorded(SCENARIO);
     const calls = await callsInTenMinutes(relay, chat);
     assert.ok(calls >= 20 && calls <= 120, `${calls} calls in ten minutes`);
     assert.deepEqual(withoutGaps(await stored()), said());
+    assert.deepEqual(await now(), { state: "waiting", videoId: VIDEO, error: undefined });
   });
 
   it("is opened again for the viewers of a channel every 30 s, and loses no message", async () => {

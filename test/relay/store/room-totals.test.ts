@@ -28,7 +28,12 @@ const show = (videoId: string, { url } = relay) => ask<ShownRoom>(url, `/v1/room
 /** A viewer of a chat of four messages: three are paid, one of them in an unknown currency. */
 async function readPaidChat(videoId: string) {
   const chat = relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 5 });
-  chat.say([textAction("a"), paidAction("p", "€0.10"), paidAction("q", "€0.20"), paidAction("r", "kr 5")]);
+  chat.say([
+    textAction("a"),
+    paidAction("p", "€1,234.10"),
+    paidAction("q", "€0.20"),
+    paidAction("r", "kr 5"),
+  ]);
   const stream = await Stream.open(relay.url, { videoId });
   await stream.untilMessages(4);
   return { chat, stream, [Symbol.asyncDispose]: () => stream.close() };
@@ -55,7 +60,7 @@ describe("one room", () => {
     const { authors, firstAt, lastAt, cursor, ...counts } = totals;
     assert.ok(authors > 0);
     const none = { deletedPaid: [], memberships: 0, uncounted: 0 };
-    const paid = [{ currency: "EUR", count: 2, sum: 0.3 }];
+    const paid = [{ currency: "EUR", count: 2, sum: 1234.3 }];
     assert.deepEqual(counts, { types: { chat: 1, superchat: 3 }, paid, unreadable: 1, ...none });
   });
 
@@ -66,7 +71,7 @@ describe("one room", () => {
     await paid.stream.untilMessages(7);
     const address = `https://youtu.be/paid-video3?t=${"1".repeat(200)}`;
     const { totals } = (await show(encodeURIComponent(address))).body;
-    assert.deepEqual(totals.paid, [{ currency: "EUR", count: 1, sum: 0.1 }]);
+    assert.deepEqual(totals.paid, [{ currency: "EUR", count: 1, sum: 1234.1 }]);
     assert.deepEqual(totals.deletedPaid, [
       { currency: "EUR", count: 1, sum: 0.2 },
       { currency: null, count: 1, sum: 0 },
