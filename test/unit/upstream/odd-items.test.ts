@@ -6,6 +6,7 @@ import type { Message } from "../../../src/protocol/message.ts";
 import { sentence } from "../../../src/upstream/readers/text.ts";
 import { adding, COMMON, PAID, replaying, TEXT } from "../../support/chat-items.ts";
 import { bannered, GIFT_HEADER, SENT, ticking } from "../../support/every-kind.ts";
+import { PHONE_NOTICE, PHONE_PAID, PHONE_STICKER, PHONE_TEXT } from "../../support/phone-items.ts";
 import { poll } from "../../support/poll-items.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";
 
@@ -23,6 +24,19 @@ function one(action: object): Message & { details: Details } {
 it("a gift without a header is a gift without a giver", () => {
   const gift = one(adding({ liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: { id: "x" } }));
   assert.deepEqual([gift.type, gift.author, gift.message, gift.details.gift], ["gift", "", "", undefined]);
+});
+
+it("an item for phones says what others of its kind say, in texts of both forms", () => {
+  const shown = [PHONE_TEXT, PHONE_PAID, PHONE_STICKER, PHONE_NOTICE].map((item) => {
+    const { type, author, message, amount } = one(adding(item));
+    return [type, author, message, amount];
+  });
+  assert.deepEqual(shown, [
+    ["chat", "@somebody", "hi", ""],
+    ["superchat", "@somebody", "hi", "$5.00"],
+    ["supersticker", "@somebody", "A cat waves", "$5.00"],
+    ["notice", "", "Be kind.", ""],
+  ]);
 });
 
 it("a ticker's copy has the id and author of its item, or else of the ticker", () => {
