@@ -223,7 +223,7 @@ describe("the list of recordings", () => {
     assert.equal(clock.pending(REPORT_MS), 0);
   });
 
-  it("stops a recording that is deleted: it is no viewer any more", async () => {
+  it("stops a recording that is deleted, which watches its room no longer", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, CHAT).say(1);
     const recordings = new Recordings([], recorderOf(relay), new AbortController().signal);
