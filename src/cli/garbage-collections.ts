@@ -61,7 +61,8 @@ export async function runCollections(
 
 type Collect = (options: { type: "major"; flavor: "regular" | "last-resort" }) => void;
 
-function v8Engine(): Engine {
+/** The engine of this process. */
+export function v8Engine(): Engine {
   let collect: Collect | undefined;
   let last = performance.eventLoopUtilization();
   return {
