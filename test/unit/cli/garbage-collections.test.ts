@@ -1,7 +1,5 @@
 /** When a service collects its garbage: after its start, and after a quiet minute in which it has grown. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { describe, it } from "node:test";
 import { getHeapStatistics } from "node:v8";
 import {
@@ -120,12 +118,10 @@ describe("a full collection", () => {
     await over;
   });
 
-  it("knows the load of the real engine: all of the time in which it computes, not that in which it waits", async () => {
+  it("knows that the real engine is busy while it computes", () => {
     const engine = v8Engine();
     engine.load();
     for (const begun = performance.now(); performance.now() < begun + 5; );
     assert.ok(engine.load() > 0.9);
-    await once(spawn(process.execPath, ["--version"]), "exit");
-    assert.ok(engine.load() < 1);
   });
 });
