@@ -222,19 +222,6 @@ describe("the list of recordings", () => {
     await relay.advance(10);
     assert.equal(clock.pending(REPORT_MS), 0);
   });
-
-  it("stops a recording that is deleted, which watches its room no longer", async () => {
-    const relay = new VirtualRelay();
-    relay.upstream.chat(VIDEO, CHAT).say(1);
-    const recordings = new Recordings([], recorderOf(relay), new AbortController().signal);
-    recordings.start({ isListRun: true });
-    await relay.when(recordings.put(VIDEO));
-    await relay.advance(MINUTE);
-    assert.equal(relay.rooms.roomOf(VIDEO)?.viewerCount, 1);
-    await relay.when(recordings.delete(VIDEO));
-    await relay.advance(1000);
-    assert.equal(relay.rooms.roomOf(VIDEO)?.viewerCount, 0);
-  });
 });
 
 it("a recording whose room waits for its chat keeps no second room for it", async () => {
