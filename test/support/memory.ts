@@ -45,7 +45,7 @@ export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number
 }
 
 /** The mean distance of samples: the sum of a megabyte is then right within a few percent. */
-const SAMPLE_BYTES = 256;
+const SAMPLE_BYTES = 128;
 
 /** The bytes that the work allocates in the engine's heap, garbage included. */
 export async function allocatedBytes(work: () => Promise<unknown>): Promise<number> {
