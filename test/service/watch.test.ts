@@ -84,13 +84,22 @@ describe("watch", () => {
     assert.match(watch.out, /: see https:\/\/example\.org\/a\/long\/path\n$/);
   });
 
-  for (const pasted of [`<https://youtu.be/${VIDEO}&t=5>`, `\u202a${VIDEO}\u202c`, `${VIDEO}?si=x`])
-    it(`takes the name of a video as people paste it: ${JSON.stringify(pasted)}`, async () => {
-      const watch = new Run(["watch", pasted, "--backfill", "500", "--server", relay.url]);
-      await watch.printed(/@ann: one two/);
+  for (const [n, paste] of [
+    (id: string) => `<https://youtu.be/${id}&t=5>`,
+    (id: string) => `\u202a${id}\u202c`,
+    (id: string) => `${id}?si=x`,
+  ].entries()) {
+    const id = `pasted-vid${n}`;
+    it(`takes the name of a video as people paste it: ${JSON.stringify(paste(id))}`, async () => {
+      const pasted = relay.upstream.chat(id, { timeoutMs: 20, kinds: ["text"] });
+      pasted.say([textAction("older", { text: "one" }), textAction("newer", { text: "two" })]);
+      const watch = new Run(["watch", paste(id), "--backfill", "1", "--server", relay.url]);
+      await watch.printed(/: two\n/);
       watch.signal("SIGINT");
       await watch.exited;
+      assert.equal(watch.lines.length, 1, watch.out);
     });
+  }
 
   it("exits with 143 at SIGTERM", async () => {
     const watch = new Run([
