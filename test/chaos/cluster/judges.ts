@@ -6,6 +6,7 @@
 import type { Simulator } from "../../../simulator/index.ts";
 import { Verdict } from "../verdict.ts";
 import type { Failover } from "./cluster.ts";
+import { HOLDS_MS } from "./rooms.ts";
 import { claimsNoted, isStored, type RoomTable, readTables, type Tables } from "./tables.ts";
 import type { Sent, ViewerLog } from "./viewer-log.ts";
 
@@ -14,6 +15,12 @@ import type { Sent, ViewerLog } from "./viewer-log.ts";
  * before its call.
  */
 const LATE_POLLS = 1 / 1000;
+/**
+ * A gap that is longer may be shown where nothing is lost: the room was not read for longer than the upstream
+ * keeps messages, and the one page a minute that proves a gap unnecessary was not to be had, or shows a chat
+ * that is over. A gap begins with an answer, while the upstream counts from its call, so half must do.
+ */
+const LATE_MS = HOLDS_MS / 2;
 /** How long after a failover a stream may continue with the old cursors. */
 const NOTICED_MS = 15_000;
 /** A message that says that others are missing before it. */
@@ -31,18 +38,14 @@ interface Evidence {
   requests: Simulator["requests"];
   /** Rooms whose upstream holds little: only they may lose messages. */
   lossy?: ReadonlySet<string>;
-  /**
-   * The maximum number of unnecessary gaps of a room: the page that proves a gap unnecessary may come too
-   * late after an outage.
-   */
-  spareGaps?: number;
   failovers?: readonly Failover[];
 }
 
 /** Compares the tables with each room's chat, and the viewers with the tables. */
 export async function judge(evidence: Evidence, verdict = new Verdict()): Promise<Verdict> {
   const tables = await readTables(evidence.url);
-  for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, verdict);
+  const histories = [...(evidence.failovers ?? []).map(({ before }) => before), tables];
+  for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, histories, verdict);
   for (const videoId of evidence.watched)
     if (!isStored(tables, videoId, evidence.said.get(videoId) ?? []))
       verdict.violate("log", `${videoId}: the last message of its chat is not stored`);
@@ -53,7 +56,7 @@ export async function judge(evidence: Evidence, verdict = new Verdict()): Promis
   }
   const all = [...evidence.viewers, ...(evidence.visitors ?? [])];
   for (const [index, viewer] of all.entries())
-    judgeViewer(`viewer ${index}`, viewer, evidence, tables, verdict);
+    judgeViewer(`viewer ${index}`, viewer, evidence, histories, verdict);
   for (const [index, viewer] of evidence.viewers.entries())
     judgeStay(`viewer ${index}`, viewer, evidence, verdict);
   judgeCursors(all, verdict);
@@ -65,6 +68,7 @@ function judgeTable(
   videoId: string,
   { base, head, shift, ids }: RoomTable,
   evidence: Evidence,
+  histories: readonly Tables[],
   verdict: Verdict,
 ): void {
   const violate = (what: string) => verdict.violate("log", `${videoId}: ${what}`);
@@ -82,8 +86,13 @@ function judgeTable(
   const isLossy = evidence.lossy?.has(videoId) ?? false;
   if (!isLossy && held.length > 0 && held[0] !== said[0])
     violate(`it begins with ${held[0]}, not ${said[0]}`);
-  const hole = firstHole(held, said, isLossy, evidence.spareGaps);
+  const hole = firstHole(held, said, isLossy, gapsOf(videoId, histories));
   if (hole) violate(hole);
+}
+
+/** The length of each gap of a room, in milliseconds, by the id of its message. */
+function gapsOf(videoId: string, histories: readonly Tables[]): ReadonlyMap<string, number> {
+  return new Map(histories.flatMap((tables) => [...(tables.get(videoId)?.gapsMs ?? [])]));
 }
 
 /**
@@ -93,15 +102,15 @@ function firstHole(
   ids: readonly string[],
   said: readonly string[],
   isLossy: boolean,
-  spareGaps = 0,
+  gapsMs: ReadonlyMap<string, number>,
 ): string | undefined {
   const places = new Map(said.map((id, place) => [id, place]));
   let next: number | undefined;
   let isTold = false;
-  let gaps = 0;
   for (const id of ids) {
     if (isGap(id)) {
-      if (!isLossy && ++gaps > spareGaps) return `${id} is told, where nothing can be lost`;
+      const ms = gapsMs.get(id) ?? 0;
+      if (!isLossy && ms < LATE_MS) return `${id} of ${ms} ms is told, where nothing can be lost`;
       isTold = isLossy;
       continue;
     }
@@ -119,7 +128,7 @@ function judgeViewer(
   name: string,
   viewer: ViewerLog,
   evidence: Evidence,
-  tables: Tables,
+  histories: readonly Tables[],
   verdict: Verdict,
 ): void {
   const { videoId, faults, stretches, breaks } = viewer;
@@ -127,15 +136,15 @@ function judgeViewer(
   const violate = (what: string) => verdict.violate("stream", `${name} of ${videoId}: ${what}`);
   faults.forEach(violate);
   const said = evidence.said.get(videoId) ?? [];
+  const gapsMs = gapsOf(videoId, histories);
   for (const stretch of stretches) {
     const ids = stretch.map(({ id }) => id);
-    const hole = firstHole(ids, said, evidence.lossy?.has(videoId) ?? false, evidence.spareGaps);
+    const hole = firstHole(ids, said, evidence.lossy?.has(videoId) ?? false, gapsMs);
     if (hole) violate(hole);
   }
   for (const { lastAt, openedAt, asked, begins } of breaks)
     if (!failovers.some(({ at }) => at <= openedAt && lastAt <= at + NOTICED_MS))
       violate(`it came back with ${asked} and began after ${begins}, though the database was the same`);
-  const histories = [...failovers.map(({ before }) => before), tables];
   const wrong = firstForeign(viewer, histories);
   if (wrong) violate(`cursor ${wrong.cursor} is not what the tables hold under it`);
   verdict.count("messages to viewers", viewer.messages.length);

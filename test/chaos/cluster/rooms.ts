@@ -35,7 +35,9 @@ const WHOLE_PAGE = 5000;
 const LOSSY_PAGE = 40;
 /** A room that is opened repeatedly takes some time for it, in which much can happen. */
 const SLOW_PAGE = { on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: { delayMs: 700 } } as const;
-const HOLDS = { holdsMs: 10_000, holdsMessages: 200 };
+/** How long the upstream keeps messages for the token of an answer. */
+export const HOLDS_MS = 10_000;
+const HOLDS = { holdsMs: HOLDS_MS, holdsMessages: 200 };
 
 export const CHANNEL = "@cluster";
 

@@ -98,7 +98,6 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
     visitors: [...visitors, ...audience.channelLogs.others],
     requests: upstream.requests,
     lossy: new Set(rooms.of("lossy").map(({ videoId }) => videoId)),
-    spareGaps: cluster.failovers.length, // one in each act, whose outage is longer than the upstream's window
     failovers: cluster.failovers,
   };
   await judge(evidence, verdict);

@@ -8,19 +8,24 @@ export interface RoomTable {
   /** The difference between viewers' cursors and those in the table. */
   shift: number;
   ids: ReadonlyMap<number, string>;
+  /** How long each gap lasts by its own account, in milliseconds, by the id of its message. */
+  gapsMs: ReadonlyMap<string, number>;
 }
 
 export type Tables = ReadonlyMap<string, RoomTable>;
 
 /** One statement, so that a room and its messages are of the same moment. */
-const TABLES = `select r.video_id, r.base::float8, r.head::float8, r.shift::float8, m.cursor::float8, m.id
+const TABLES = `select r.video_id, r.base::float8, r.head::float8, r.shift::float8, m.cursor::float8, m.id,
+    case when starts_with(m.id, 'gap:') then m.details end gap
   from room r left join message m on m.video_id = r.video_id order by r.video_id, m.cursor`;
 
-interface Row extends Omit<RoomTable, "ids"> {
+interface Row extends Omit<RoomTable, "ids" | "gapsMs"> {
   video_id: string;
   /** Null if the room has no message. */
   cursor: number | null;
   id: string;
+  /** The details of a message that marks a gap, as JSON; null for any other. */
+  gap: string | null;
 }
 
 export async function readTables(url: string): Promise<Tables> {
@@ -29,9 +34,16 @@ export async function readTables(url: string): Promise<Tables> {
     [...byRoom].map(([videoId, rows]) => {
       const { base = 0, head = 0, shift = 0 } = rows[0] ?? {};
       const ids = new Map(rows.flatMap(({ cursor, id }) => (cursor === null ? [] : [[cursor, id]])));
-      return [videoId, { base, head, shift, ids }];
+      const gapsMs = new Map(rows.flatMap(({ id, gap }) => (gap === null ? [] : [[id, lengthMs(gap)]])));
+      return [videoId, { base, head, shift, ids, gapsMs }];
     }),
   );
+}
+
+/** Two instances with different clocks may have noted the two times, the later one first. */
+function lengthMs(details: string): number {
+  const { since, until } = JSON.parse(details).gap;
+  return Math.abs(Date.parse(until) - Date.parse(since));
 }
 
 /**
