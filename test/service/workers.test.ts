@@ -365,7 +365,7 @@ describe("several workers", { timeout: 300_000 }, () => {
   });
 
   it("serve logs, each for its own readers, whom it counts by address", async (t) => {
-    const settings = { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2", RELAY_LOG_SSE_MS: "300" };
+    const settings = { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2", RELAY_LOG_SSE_MS: "1000" };
     await using relay = await startRelay({ settings });
     const { url } = relay;
     await eventually(true, () => isReady(url));

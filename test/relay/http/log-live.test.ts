@@ -14,7 +14,7 @@ const VIDEO = "logged-live";
 
 /** A relay that reads a chat which has said three messages, with a viewer in its room that has got them. */
 async function reading(t: TestContext, { settings, ...options }: TestRelayOptions = {}) {
-  const relay = await startRelay({ settings: { RELAY_LOG_SSE_MS: "300", ...settings }, ...options });
+  const relay = await startRelay({ settings: { RELAY_LOG_SSE_MS: "1000", ...settings }, ...options });
   t.after(() => relay[Symbol.asyncDispose]());
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
   chat.say(3);

@@ -12,7 +12,7 @@ import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "logged-edge";
 const OTHER = "logged-else";
-const SETTINGS = { RELAY_LOG_SSE_MS: "300", RELAY_KEEPALIVE_MS: "200" } as const;
+const SETTINGS = { RELAY_LOG_SSE_MS: "0", RELAY_KEEPALIVE_MS: "200" } as const;
 
 /** An origin whose chat has said `said` messages, behind a line that can be cut, and an edge of it. */
 async function setUp(t: TestContext, said: number, settings: TestRelayOptions["settings"] = {}) {
