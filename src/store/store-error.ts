@@ -42,6 +42,16 @@ export class StoreError extends Error {
   }
 }
 
+/**
+ * The error of an operation that begins after the store's `close`: this service is stopping, and the store
+ * has not failed.
+ */
+export class StoreClosed extends StoreError {
+  constructor() {
+    super("unavailable", "the store is closed");
+  }
+}
+
 /** The error that callers of the service get while the store does not work. */
 export function storeUnavailable(cause?: StoreError): RelayError {
   return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", { cause });

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { StoreOperation } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isUnavailable, type StoreTrouble } from "./store-error.ts";
+import { isUnavailable, StoreClosed, type StoreTrouble } from "./store-error.ts";
 
 /**
  * The minimum interval between two error lines, even if the store alternately fails and works, as on a nearly
@@ -63,7 +63,7 @@ export class StoreHealth {
 
   /**
    * Reports the operation's outcome, and passes it on. A fenced write is neither a failure nor a success: a
-   * working store has refused it.
+   * working store has refused it. Nor is what comes too late for a store that this service has closed.
    */
   async report<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
     const beganAt = this.#clock.monotonic();
@@ -73,7 +73,7 @@ export class StoreHealth {
       this.#succeeded(operation);
       return value;
     } catch (error) {
-      if (isUnavailable(error)) {
+      if (isUnavailable(error) && !(error instanceof StoreClosed)) {
         this.#telemetry.store.failed(operation, error.message);
         this.failed(operation, error.message, error.trouble);
       }

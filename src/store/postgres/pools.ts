@@ -10,7 +10,7 @@ import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { Semaphore } from "../../base/semaphore.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreClosed } from "../store-error.ts";
 import { isConnectionLost, unavailable } from "./postgres-error.ts";
 
 /** The time limits of a statement, of a new connection, and of waiting for a lock. */
@@ -113,7 +113,7 @@ export class Pools {
    * rejects these too.
    */
   async close(): Promise<void> {
-    this.#closed.abort(new StoreError("unavailable", "the store is closed"));
+    this.#closed.abort(new StoreClosed());
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
     limit.signal.addEventListener("abort", () => {
       for (const socket of this.#sockets.keys()) socket.destroy();

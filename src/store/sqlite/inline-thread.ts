@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ClockWitness } from "../../base/clock-witness.ts";
 import { unlessAborted } from "../../base/deadline.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreClosed } from "../store-error.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
 import {
   errorOf,
@@ -60,7 +60,7 @@ export class InlineThread implements StoreThread {
   /** See `SqliteThread.call`. */
   call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>): Promise<ReturnType<Tables[O]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (this.#isClosed) reject(new StoreError("unavailable", "the store is closed"));
+    if (this.#isClosed) reject(new StoreClosed());
     else {
       const id = ++this.#lastId;
       this.#pending.set(id, { resolve, reject });

@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 import { unlessAborted } from "../../base/deadline.ts";
 import { bundled, IS_ONE_FILE } from "../../base/own-files.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreClosed, StoreError } from "../store-error.ts";
 import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";
 import type { StoreOptions } from "./sqlite-schema.ts";
 import type { Tables } from "./sqlite-tables.ts";
@@ -57,7 +57,7 @@ export class SqliteThread {
   call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>): Promise<ReturnType<Tables[O]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.#closed !== undefined) {
-      reject(new StoreError("unavailable", "the store is closed"));
+      reject(new StoreClosed());
     } else {
       if (this.#outbox.length === 0) setImmediate(() => this.#post());
       this.#outbox.push({ call: { id: ++this.#lastId, op, args }, resolve, reject });
