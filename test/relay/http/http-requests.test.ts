@@ -196,8 +196,9 @@ describe("bodies", () => {
   });
 
   it("megabytes are taken and refused: the client gets its answer, and the connection stays", async () => {
-    for (let size = 1; size <= 20; size++) {
-      const init = json(JSON.stringify({ videoId: "x".repeat(size * 1_000_000) }));
+    // The rest of a body has a second, in which a busy machine takes some megabytes.
+    for (let nth = 0; nth < 20; nth++) {
+      const init = json(JSON.stringify({ videoId: "x".repeat((1 + (nth % 4)) * 1_000_000) }));
       assertRefused(
         await ask(relay.url, "/v1/sessions", { ...init, method: "POST" }),
         413,
