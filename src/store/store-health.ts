@@ -63,7 +63,8 @@ export class StoreHealth {
 
   /**
    * Reports the operation's outcome, and passes it on. A fenced write is neither a failure nor a success: a
-   * working store has refused it. Nor is what comes too late for a store that this service has closed.
+   * working store has refused it. An operation on a store that this service has closed is counted as failed,
+   * but begins no outage.
    */
   async report<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
     const beganAt = this.#clock.monotonic();
@@ -73,9 +74,9 @@ export class StoreHealth {
       this.#succeeded(operation);
       return value;
     } catch (error) {
-      if (isUnavailable(error) && !(error instanceof StoreClosed)) {
+      if (isUnavailable(error)) {
         this.#telemetry.store.failed(operation, error.message);
-        this.failed(operation, error.message, error.trouble);
+        if (!(error instanceof StoreClosed)) this.failed(operation, error.message, error.trouble);
       }
       throw error;
     }

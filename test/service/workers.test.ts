@@ -134,7 +134,7 @@ async function assertStopped(t: TestContext, relay: Awaited<ReturnType<typeof st
   assert.equal((await relay.exited).code, 0);
 }
 
-describe("several workers", { timeout: 300_000 }, () => {
+describe("several workers", { timeout: 600_000 }, () => {
   it("each check tokens, and the first process checks the requests that the others send on", async () => {
     const settings = { ...TWO, RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
     const others = new Set(listenersOf(process.pid)); // of tests that share this process

@@ -241,7 +241,7 @@ function longOnes(count: number) {
   return Array.from({ length: count }, (_, n) => said(`long-${n}`, { message: "x".repeat(75_000) }));
 }
 
-describe("pages of logs that are asked for at the same time", { timeout: 60_000 }, () => {
+describe("pages of logs that are asked for at the same time", { timeout: 300_000 }, () => {
   it("are made once for all who ask for the same, plain and compressed", async (t) => {
     const { url, store } = await withRoom(t, several(20));
     const { reads, release } = heldReads(store);

@@ -72,7 +72,7 @@ export function recordingsContract(subject: NewSubject, persists: boolean): void
     assert.equal((await store.recordings.listRecordings()).length, MAX_RECORDINGS);
   });
 
-  test("is unavailable once the store is closed, which is not reported as a failure of it", async (t) => {
+  test("is unavailable once the store is closed, which begins no outage", async (t) => {
     const { store } = await subject(t);
     await store.close();
     await assert.rejects(store.recordings.listRecordings(), isUnavailable);
