@@ -84,16 +84,15 @@ describe("watch", () => {
     assert.match(watch.out, /: see https:\/\/example\.org\/a\/long\/path\n$/);
   });
 
-  for (const [n, paste] of [
-    (id: string) => `<https://youtu.be/${id}&t=5>`,
-    (id: string) => `\u202a${id}\u202c`,
-    (id: string) => `${id}?si=x`,
-  ].entries()) {
-    const id = `pasted-vid${n}`;
-    it(`takes the name of a video as people paste it: ${JSON.stringify(paste(id))}`, async () => {
-      const pasted = relay.upstream.chat(id, { timeoutMs: 20, kinds: ["text"] });
-      pasted.say([textAction("older", { text: "one" }), textAction("newer", { text: "two" })]);
-      const watch = new Run(["watch", paste(id), "--backfill", "1", "--server", relay.url]);
+  for (const [id, pasted] of [
+    ["pasted-vid0", "<https://youtu.be/pasted-vid0&t=5>"],
+    ["pasted-vid1", "\u202apasted-vid1\u202c"],
+    ["pasted-vid2", "pasted-vid2?si=x"],
+  ] as const) {
+    it(`takes the name of a video as people paste it: ${JSON.stringify(pasted)}`, async () => {
+      const named = relay.upstream.chat(id, { timeoutMs: 20, kinds: ["text"] });
+      named.say([textAction("older", { text: "one" }), textAction("newer", { text: "two" })]);
+      const watch = new Run(["watch", pasted, "--backfill", "1", "--server", relay.url]);
       await watch.printed(/: two\n/);
       watch.signal("SIGINT");
       await watch.exited;
