@@ -1,6 +1,7 @@
 /**
  * A connection to a server on this machine. It can be cut, refuse connections, go silent so that both sides
- * wait, have latency, or lead to another server. It shows the heads of the first HTTP requests that used it.
+ * wait, have latency, or lead to another server. It shows the heads of the first HTTP requests that used it,
+ * except for those to /healthz: an edge makes them at times of its own.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -10,6 +11,7 @@ export const portOf = (server: { address(): AddressInfo | string | null }): numb
   (server.address() as AddressInfo).port;
 
 const REQUESTS_KEPT = 1000;
+const SHOWN = /^[A-Z]+ \/(?!healthz )/;
 
 export class Line implements AsyncDisposable {
   readonly requests: string[] = [];
@@ -88,7 +90,7 @@ export class Line implements AsyncDisposable {
     const server = connect(this.#from ? { ...way, localAddress: this.#from } : way);
     client.on("data", (bytes) => {
       const head = String(bytes);
-      if (this.requests.length < REQUESTS_KEPT && /^[A-Z]+ \//.test(head)) this.requests.push(head);
+      if (this.requests.length < REQUESTS_KEPT && SHOWN.test(head)) this.requests.push(head);
     });
     for (const [from, to] of [
       [client, server],
