@@ -3,10 +3,8 @@
  * have sent.
  */
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, it, type TestContext } from "node:test";
-import type { Answer as SimulatedAnswer } from "../../../simulator/answers.ts";
 import { END_SHAPES } from "../../../simulator/index.ts";
 import type { JsonObject } from "../../../simulator/plain-json.ts";
 import type { Scenario } from "../../../simulator/scenario.ts";
@@ -23,6 +21,7 @@ import {
 } from "../../support/api.ts";
 import { countRequests } from "../../support/begun-requests.ts";
 import { eventually } from "../../support/eventually.ts";
+import { heldAnswer } from "../../support/held-answer.ts";
 import { allocatedBytes } from "../../support/memory.ts";
 import { chatCalls, textAction } from "../../support/opening.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
@@ -275,12 +274,14 @@ describe("clients of a poll", () => {
   });
 });
 
-it("identical concurrent polls are one upstream call, whose answer both callers get", async () => {
+it("identical concurrent polls are one upstream call, whose answer both callers get", async (t) => {
   await using room = await withChat();
   const opened = await session(room.relay.url, { videoId: VIDEO });
   room.chat.say([textAction("said-once")]);
   const before = chatCalls(room.relay).length;
-  room.relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 200 } });
+  const come = countRequests(t, room.relay);
+  const as = heldAnswer(() => eventually(3, come));
+  room.relay.upstream.fault({ on: "get_live_chat", times: 1, as });
   const [one, other, detailed] = await Promise.all([
     polled(room.relay, pollOf(opened)),
     polled(room.relay, pollOf(opened)),
@@ -307,12 +308,8 @@ class Callers {
     const head = `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close`;
     this.#request = `${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
     const come = countRequests(t, relay);
-    const answer = async (response: ServerResponse, real: () => SimulatedAnswer) => {
-      await eventually(true, () => come() === this.#due);
-      const { status, headers, body } = real();
-      response.writeHead(status, headers).end(body);
-    };
-    relay.upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as: { answer } });
+    const as = heldAnswer(() => eventually(true, () => come() === this.#due));
+    relay.upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as });
   }
 
   /** The length of the longest answer; no bytes are kept. */
