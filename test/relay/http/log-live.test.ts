@@ -32,6 +32,13 @@ async function reading(t: TestContext, { settings, ...options }: TestRelayOption
 /** The data of a `control` event. */
 const placeIn = (event: LogEvent | undefined) => (event?.data ?? {}) as Record<string, unknown>;
 
+/** The event without the cursor of caches: that changes with the time. */
+const timeless = ({ event, data }: LogEvent) => {
+  if (event !== "control") return { event, data };
+  const { streamCursor: _, ...place } = placeIn({ event, data });
+  return { event, data: place };
+};
+
 /** Rounds of long polls from an offset until the log is closed. */
 async function toTheEnd(url: string, offset: string): Promise<LogAnswer[]> {
   const answers: LogAnswer[] = [];
@@ -197,7 +204,7 @@ describe("the events of a log", () => {
     chat.say(2);
     chat.end("continuations-absent");
     const [zipped, plain] = await read;
-    assert.deepEqual(zipped.events, plain.events);
+    assert.deepEqual(zipped.events.map(timeless), plain.events.map(timeless));
     const all = await readLog(url, VIDEO, { offset: first.next });
     assert.deepEqual(itemsOf(plain.events), JSON.parse(all.text));
     const last = plain.events.at(-1);
