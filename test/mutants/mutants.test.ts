@@ -13,7 +13,7 @@ import { allRows, expectedOf, PROJECT, type Row, versionOf } from "./tables.ts";
 
 const ROWS = allRows();
 /** The number of rows of each table: a row that is gone no longer tests its judge. */
-const COUNTS = { simulation: 537, chaos: 30, cluster: 12 };
+const COUNTS = { simulation: 538, chaos: 30, cluster: 12 };
 
 function row(changed: Partial<Row> = {}): Row {
   const first = ROWS.find(({ test }) => test === undefined);

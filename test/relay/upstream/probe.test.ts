@@ -236,7 +236,7 @@ describe("throttling", () => {
 });
 
 it("a caller that disconnects ends its probe, which does not count as a failure", async () => {
-  await using relay = await withChat({}, { settings: { RELAY_GATE_SPACING_MS: "30" } });
+  await using relay = await withChat({}, { settings: { RELAY_GATE_SPACING_MS: "100" } });
   relay.upstream.chat("another-one").say(1);
   const caller = new AbortController();
   const probing = post(relay.url, "/v1/probe", { videoId: VIDEO }, caller.signal);
@@ -244,11 +244,12 @@ it("a caller that disconnects ends its probe, which does not count as a failure"
   caller.abort();
   await assert.rejects(probing, { name: "AbortError" });
   const made = chatCalls(relay).length;
-  // The calls of another caller take their turns meanwhile: the probe would have had as many.
-  await post(relay.url, "/v1/sessions", { videoId: "another-one" });
-  const { requests } = relay.upstream;
-  assert.ok(chatCalls(relay).filter(({ videoId }) => videoId === VIDEO).length <= made + 1);
-  assert.ok(requests.slice(-3).every(({ kind, videoId }) => kind === "sw.js" || videoId === "another-one"));
+  // Another probe takes all of its turns meanwhile: this one would have had as many. It may have had two on
+  // a busy machine, before its caller's end was noticed.
+  assert.equal((await post(relay.url, "/v1/probe", { videoId: "another-one" })).status, 200);
+  const callsFor = (asked: string) => chatCalls(relay).filter(({ videoId }) => videoId === asked).length;
+  assert.equal(callsFor("another-one"), ATTEMPTS.length);
+  assert.ok(callsFor(VIDEO) <= made + 2);
   assert.equal(await metric(relay, 'relay_request_errors_total{code="INTERNAL"}'), 0);
 });
 
