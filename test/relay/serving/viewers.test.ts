@@ -194,15 +194,17 @@ describe("nothing is left of a viewer", LIMIT, () => {
     relay.upstream.chat(OTHER, SCENARIO).say(3);
     const { promise: isLeft, resolve: left } = Promise.withResolvers<void>();
     const as = heldAnswer(() => isLeft);
-    relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as });
+    const held = relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as });
     const leaver = dial(HEAD.replace(VIDEO, OTHER).concat("\r\n"));
-    await relay.upstream.requested("popout", { videoId: OTHER, since: 0 });
+    const [page] = await relay.upstream.requested("popout", { videoId: OTHER, since: 0 });
     const staying = Stream.open(relay.url, { videoId: OTHER });
     await untilViewers(3);
     leaver.destroy();
     await untilViewers(2);
+    const isUnderWay = page?.finishedAt === undefined;
     left();
     await using stayer = await staying;
+    assert.ok(held.fired === 1 && isUnderWay, "counted until the bootstrap was over");
     await stayer.untilMessages(3);
     const pages = relay.upstream.requests.filter(
       ({ kind, videoId }) => kind === "popout" && videoId === OTHER,

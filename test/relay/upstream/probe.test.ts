@@ -244,12 +244,12 @@ it("a caller that disconnects ends its probe, which does not count as a failure"
   caller.abort();
   await assert.rejects(probing, { name: "AbortError" });
   const made = chatCalls(relay).length;
-  // Another probe takes all of its turns meanwhile: this one would have had as many. It may have had two on
-  // a busy machine, before its caller's end was noticed.
+  // Another probe takes all of its turns meanwhile: this one would have had as many. It may have had one
+  // before its caller's end was noticed.
   assert.equal((await post(relay.url, "/v1/probe", { videoId: "another-one" })).status, 200);
   const callsFor = (asked: string) => chatCalls(relay).filter(({ videoId }) => videoId === asked).length;
   assert.equal(callsFor("another-one"), ATTEMPTS.length);
-  assert.ok(callsFor(VIDEO) <= made + 2);
+  assert.ok(callsFor(VIDEO) <= made + 1);
   assert.equal(await metric(relay, 'relay_request_errors_total{code="INTERNAL"}'), 0);
 });
 
