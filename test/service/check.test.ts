@@ -344,6 +344,8 @@ describe("serve --check", () => {
     const serve = new Run([], { env: testEnvironment(upstream, env) });
     await serve.printed(/listening on/);
     try {
+      // A read after the start's last write; it marks its place in SQLite's index of the log.
+      assert.equal((await fetch(`http://127.0.0.1:${port}/v1/rooms`)).status, 200);
       const before = stateOf(dirname(store));
       const { code, out } = await checked(t, { upstream, args: ["serve", "--check"], env });
       assert.equal(code, 0, out);
