@@ -162,8 +162,10 @@ describe("on a terminal", () => {
     await using server = await AnsweringServer.start((response) =>
       shown.promise.then(() => response.end(JSON.stringify({ videoId: VIDEO, rows: [row] }))),
     );
+    const startedAt = performance.now();
     const probe = new Run(["probe", VIDEO, "--server", server.url], { isTerminal: true });
-    await probe.printed(/24 attempts.* 0 s so far/);
+    const seconds = await probe.printed(/24 attempts, one after another: (\d+) s so far/);
+    assert.ok(Number(seconds) <= Math.round((performance.now() - startedAt) / 1000), seconds);
     shown.resolve();
     assert.equal(await probe.exited, 0);
     assert.match(probe.out, /CLIENT +ENDPOINT +OK +ACTIONS +ERROR\nWEB +get_live_chat +yes +3\n/);
