@@ -20,7 +20,7 @@ const LIMIT = { timeout: 300_000 };
 /** A file of a full disk can still grow to the end of its last page. */
 const PAGE_BYTES = 4096;
 
-/** A service that appends its log to a file. Each `refuse` makes it log a line of the video that it returns. */
+/** A service that appends its log to a file. `refuse` makes it log a line of the video that it returns. */
 async function logging(t: TestContext, file: string, command = "serve") {
   const upstream = await startSimulator();
   t.after(() => upstream.close());
@@ -76,7 +76,7 @@ describe("a log on a full disk", LIMIT, () => {
       refused = await refuse();
       return log().includes("are missing");
     });
-    const line = new RegExp(`"${refused}".*\n`); // it comes behind the report if another line came before it
+    const line = new RegExp(`"${refused}".*\n`); // it comes behind the report if another line was first
     await eventually(true, () => line.test(log()));
     const whole = log().slice(PAGE_BYTES);
     truncateSync(file);

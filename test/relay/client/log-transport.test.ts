@@ -12,6 +12,8 @@ import { OTHER, ROOM } from "../../support/store-subject.ts";
 
 const VIDEO = "by-its-log1";
 const FAST = { backfill: 500, backoff: { baseMs: 1 } };
+/** The clients leap over it; a true stream must begin within it. */
+const IDLE_MS = 5000;
 
 /** What a network does to requests for a stream; `clock` is that of their client. */
 type Hold = (url: string, init: RequestInit, clock: LeapingClock) => Promise<Response>;
@@ -98,7 +100,7 @@ describe("a chat of the SDK behind a network that", () => {
       const ids = said.say(10);
       const clock = new LeapingClock();
       const { fetch, count } = through(hold, clock);
-      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock);
+      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch }, clock);
       const read: string[] = [];
       for await (const { id } of room) {
         if (read.push(id) === 10) ids.push(...said.say(10));
@@ -129,7 +131,7 @@ describe("a chat of the SDK behind a network that", () => {
       const [first] = said.say(1);
       const clock = new LeapingClock();
       const { fetch, paths } = through(byTurns(steps), clock);
-      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock);
+      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch }, clock);
       t.after(() => room.close());
       let streams = 0;
       room.on("init", () => {
@@ -171,7 +173,8 @@ describe("a chat of the SDK behind a network that", () => {
         paths.push("/healthz");
         return answer(init, clock);
       };
-      for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock)) break;
+      for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch }, clock))
+        break;
       assert.deepEqual([count("/v1/stream"), count("/healthz"), paths.length], [7, 2, 9]);
     });
 
@@ -182,7 +185,7 @@ describe("a chat of the SDK behind a network that", () => {
       paths.push(new URL(`${input}`).pathname);
       return paths.length > 4 ? refusal(404, "NOT_FOUND") : until(init, clock);
     }) satisfies typeof globalThis.fetch;
-    const room = chat("http://relay", { ...FAST, channel: "@c", idleMs: 2000, fetch }, clock);
+    const room = chat("http://relay", { ...FAST, channel: "@c", idleMs: IDLE_MS, fetch }, clock);
     await assert.rejects(Array.fromAsync(room), { code: "NOT_FOUND" });
     assert.deepEqual(paths, Array(5).fill("/v1/stream"));
   });
@@ -272,7 +275,7 @@ describe("a chat of the SDK that nobody wanted to read from the log", () => {
         };
         const failures: string[] = [];
         const retry = ({ code }: ChatError) => void failures.push(code);
-        const options = { ...FAST, videoId: VIDEO, idleMs: 2000, fetch, retry };
+        const options = { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch, retry };
         const read: string[] = [];
         for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO })) break; // it is stored
         for await (const { id } of chat(relay.url, options, clock)) {
@@ -299,7 +302,7 @@ describe("a chat of the SDK that nobody wanted to read from the log", () => {
     };
     for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO })) break; // it is stored
     const read: string[] = [];
-    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock))
+    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch }, clock))
       if (read.push(id) === 3) break;
     assert.deepEqual([read, count("/v1/stream"), count("held"), count("/healthz")], [said, 6, 3, 2]);
   });
@@ -315,7 +318,7 @@ describe("a chat of the SDK that nobody wanted to read from the log", () => {
       return held(input, init);
     };
     const read: string[] = [];
-    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock))
+    for await (const { id } of chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: IDLE_MS, fetch }, clock))
       if (read.push(id) === 3) break;
     assert.deepEqual([read, count("/v1/stream"), count("/healthz")], [said, 3, 1]);
   });

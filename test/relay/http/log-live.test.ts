@@ -121,7 +121,7 @@ describe("a long poll", () => {
   });
 
   it("leaves its room at the end of its wait if its client goes", async (t) => {
-    const { poll, isWaited } = await reading(t, { settings: { RELAY_LONG_POLL_MS: "1000" } });
+    const { poll, isWaited } = await reading(t, { settings: { RELAY_LONG_POLL_MS: "4000" } });
     const client = new AbortController();
     const asked = poll({}, { signal: client.signal });
     await isWaited(1);
