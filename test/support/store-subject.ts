@@ -56,10 +56,10 @@ export function wallAt(nowMs: number): Wall {
   return wall;
 }
 
-/** A folder that goes with the test. */
+/** A folder that goes with the test. A relay whose own hook is a later one may still write in it. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "relay-store-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }));
   return folder;
 }
 
