@@ -11,6 +11,7 @@ import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import { ask, askRaw, assertRefused, post } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay, testConfig } from "../../support/relay.ts";
+import { slowClock } from "../../support/slow-clock.ts";
 import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "http-parses";
@@ -196,11 +197,11 @@ describe("bodies", () => {
   });
 
   it("megabytes are taken and refused: the client gets its answer, and the connection stays", async () => {
-    // The rest of a body has a second, in which a busy machine takes some megabytes.
+    await using own = await startRelay({ clock: slowClock }); // the rest of a body has a second
     for (let nth = 0; nth < 20; nth++) {
       const init = json(JSON.stringify({ videoId: "x".repeat((1 + (nth % 4)) * 1_000_000) }));
       assertRefused(
-        await ask(relay.url, "/v1/sessions", { ...init, method: "POST" }),
+        await ask(own.url, "/v1/sessions", { ...init, method: "POST" }),
         413,
         "PAYLOAD_TOO_LARGE",
       );

@@ -8,28 +8,24 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import { type Clock, systemClock } from "../../../src/base/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { HttpConnections } from "../../../src/upstream/egress/connections.ts";
 import { Transport } from "../../../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
+import { freePorts } from "../../chaos/service.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ask, post } from "../../support/api.ts";
 import { directTransport } from "../../support/direct-transport.ts";
 import { asked, opened, PLACES } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
+import { slowClock } from "../../support/slow-clock.ts";
 
 const VIDEO = "unreachable";
 const DEADLINE_MS = 300;
-/** Time that passes slowly: however busy the machine is, the egress does not call the host by itself yet. */
-const SLOW: Clock = {
-  ...systemClock,
-  monotonic: () => systemClock.monotonic() / 40,
-  sleep: (ms, signal) => systemClock.sleep(40 * ms, signal),
-};
 
-/** A host that takes connections and never answers; `port` is free again once it is disposed of. */
+/** A host that takes connections and never answers. */
 async function silentHost() {
   const sockets: Socket[] = [];
   const server = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
@@ -67,11 +63,9 @@ async function answersWith(url: string, clock = systemClock) {
 
 describe("a host that cannot be reached", () => {
   it("is named first in every answer, after one call, and in the log as a warning: nothing listens", async () => {
-    const { url, port } = await silentHost().then(async (host) => {
-      await host[Symbol.asyncDispose]();
-      return host;
-    });
-    const { answers, metrics, log } = await answersWith(url, SLOW);
+    const [port = 0] = await freePorts(1);
+    // However busy the machine is, the egress does not call the host by itself yet.
+    const { answers, metrics, log } = await answersWith(`http://127.0.0.1:${port}`, slowClock);
     for (const { body } of answers) {
       assert.match(
         (body as ErrorBody).message,
@@ -170,12 +164,11 @@ it("a machine without free files fails no chat: calls wait, and the log says so 
 describe("a proxy to which there is no connection", () => {
   for (const scheme of ["http", "socks5"]) {
     it(`is named in the log, once and without its password, and to no caller: ${scheme}`, async () => {
-      const host = await silentHost();
-      await host[Symbol.asyncDispose]();
+      const [port = 0] = await freePorts(1);
       const log: string[] = [];
       const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
-      const place = `${scheme}://127.0.0.1:${host.port}`;
-      const settings = { RELAY_EGRESS: `office=${scheme}://me:a-secret@127.0.0.1:${host.port}` };
+      const place = `${scheme}://127.0.0.1:${port}`;
+      const settings = { RELAY_EGRESS: `office=${scheme}://me:a-secret@127.0.0.1:${port}` };
       await using relay = await startRelay({
         settings,
         telemetry,
@@ -188,7 +181,7 @@ describe("a proxy to which there is no connection", () => {
           message,
           /^elsewhere\.invalid cannot be reached: the proxy of the service gives no connection \(/,
         );
-        assert.ok(!message.includes(String(host.port)), message);
+        assert.ok(!message.includes(String(port)), message);
       }
       assert.ok(!log.join("").includes("a-secret"));
       const named = log.map((line) => JSON.parse(line)).filter(({ proxy }) => proxy !== undefined);
@@ -196,7 +189,7 @@ describe("a proxy to which there is no connection", () => {
         named.map(({ egress, proxy }) => [egress, proxy]),
         [["office", place]],
       );
-      assert.match(named[0]?.why ?? "", new RegExp(`${host.port}|SOCKS|ECONNREFUSED`));
+      assert.match(named[0]?.why ?? "", new RegExp(`${port}|SOCKS|ECONNREFUSED`));
     });
   }
 });
