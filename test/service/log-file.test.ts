@@ -70,12 +70,8 @@ describe("a log on a full disk", LIMIT, () => {
     assert.ok(log().length > inPage);
     assert.match(log(), /[^\n]$/);
     disk.free();
-    // A write that failed on the full disk may still be under way, and take the next line with it.
-    let refused = "";
-    await eventually(true, async () => {
-      refused = await refuse();
-      return log().includes("are missing");
-    });
+    const refused = await refuse();
+    await eventually(true, () => log().includes("are missing"));
     const line = new RegExp(`"${refused}".*\n`); // it comes behind the report if another line was first
     await eventually(true, () => line.test(log()));
     const whole = log().slice(PAGE_BYTES);
